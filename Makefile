@@ -1,0 +1,86 @@
+# Everything a contributor runs; `make` alone lists it, CI runs `make test`.
+# All of it lives in .venv, which is made when missing and topped up when pyproject.toml or constraints.txt change.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO ?= $(BIN)/pasps run topologies/wordcount/wordcount.py --duration 60
+PYTEST_ARGS ?=
+
+# the directories under mypy that have code already
+TYPED = $(foreach dir,pasps predictor_service topologies benchmarks,$(if $(shell find $(dir) -name '*.py' 2>/dev/null | head -n 1),$(dir)))
+DOCS_TESTS = $(wildcard tests/docs tests/unit/test_docs*.py tests/integration/test_docs*.py)
+
+# the variables hold pip's own build environment to the same pins; older pips read one, newer ones the other
+INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip install --quiet -c constraints.txt
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test unit integration docs-test lint format types clean clean-all FORCE
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.runtime ## word count on a bursty rate with the live view, one minute; installs the runtime only
+	$(DEMO)
+
+test: lint types pytest ## everything CI runs: lint, types, all tests
+
+.PHONY: pytest
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+unit: $(VENV)/.dev ## the tests without processes and sockets
+	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+
+integration: $(VENV)/.dev ## the tests with real processes and sockets
+	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
+
+docs-test: $(VENV)/.dev ## run the examples in docs/ (part of `make test`)
+	$(if $(DOCS_TESTS),$(BIN)/python -m pytest $(DOCS_TESTS) $(PYTEST_ARGS),@echo "no tests of docs/ yet")
+
+lint: $(VENV)/.dev ## ruff: rules and format
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+
+format: $(VENV)/.dev ## rewrite files to ruff's format and apply its safe fixes
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+types: $(VENV)/.dev ## mypy --strict
+	$(BIN)/python -m mypy --strict $(TYPED)
+
+clean: ## remove caches and builds
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+
+clean-all: clean ## the same, and .venv
+	rm -rf $(VENV)
+
+# Stamps. `.made`: the Python and the place it was made for; `.runtime`, `.dev`: what was installed after it.
+# A venv that somebody made by hand has none of them: it is kept if its Python fits, and topped up.
+
+$(VENV)/.runtime: $(VENV)/.made pyproject.toml constraints.txt
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+	$(INSTALL) -e '.[dev]'
+	@touch $(VENV)/.runtime $@
+
+# Runs each time but touches .made only when it changes, so nothing that depends on it is done twice.
+$(VENV)/.made: FORCE
+	@version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))' 2>/dev/null) || { \
+		echo "pasps needs Python 3.11 or newer, but '$(PYTHON)' is $${version:-missing}; name another: make PYTHON=python3.12" >&2; exit 1; }; \
+	want="$$version $(CURDIR)"; \
+	has=$$($(BIN)/python -c 'import sys, pip; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); \
+	if [ "$$has" = "$$version" ] && { [ ! -e $@ ] || [ "$$(cat $@)" = "$$want" ]; }; then \
+		[ -e $@ ] || echo "$$want" >$@; exit 0; \
+	fi; \
+	base=$$($(PYTHON) -c 'import sys; print(sys._base_executable)'); \
+	"$$base" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "Python $$version on this machine cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
+	echo "making $(VENV) with Python $$version"; \
+	"$$base" -m venv --clear $(VENV) && echo "$$want" >$@

@@ -1,0 +1,23 @@
+"""For all tests: the integration mark, and Hypothesis runs that repeat.
+
+`pytest --hypothesis-profile explore` tries new examples; a failure it finds becomes an `@example`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+INTEGRATION = Path(__file__).parent / "integration"
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(INTEGRATION):
+            item.add_marker(pytest.mark.integration)

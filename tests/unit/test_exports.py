@@ -1,0 +1,47 @@
+"""The public names are exactly those that are declared, and importing them is cheap."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FUTURES = {"annotations"}  # left behind by `from __future__ import annotations`
+OPTIONAL = {
+    *("kazoo", "pyspark", "py4j", "fastapi", "uvicorn", "pydantic"),
+    *("numpy", "sklearn", "darts", "pandas"),
+    *("rich", "hypothesis", "pytest", "psutil", "predictor_service"),
+}
+
+
+@pytest.mark.parametrize("package", ["pasps", "pasps.testing"])
+def test_all_names_exactly_what_is_importable_and_public(package: str) -> None:
+    module = importlib.import_module(package)
+    found = {name for name, value in vars(module).items() if not isinstance(value, ModuleType) and not name.startswith("_")}
+    declared = [name for name in module.__all__ if not name.startswith("_")]
+    assert sorted(declared) == sorted(found - FUTURES)
+    for name in module.__all__:
+        assert hasattr(module, name), f"{package}.__all__ names {name!r}, which cannot be imported"
+
+
+def test_importing_pasps_loads_nothing_optional() -> None:
+    program = "import sys; before = set(sys.modules); import pasps; print(*sorted(set(sys.modules) - before))"
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    packages = {name.partition(".")[0] for name in run.stdout.split()}
+    assert "pasps" in packages
+    assert not packages & OPTIONAL
+    print(_microseconds(run.stderr), "microseconds for `import pasps`")  # noqa: T201 - shown by `pytest -rP`, nothing is asserted
+
+
+def _microseconds(report: str) -> str:
+    """The cumulative time of the whole package, out of the table that `-X importtime` writes."""
+    rows = [line.removeprefix("import time:").split("|") for line in report.splitlines() if line.startswith("import time:")]
+    return next((row[1].strip() for row in rows if row[2].strip() == "pasps"), "an unknown number of")
