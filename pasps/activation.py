@@ -1,0 +1,196 @@
+"""The activation table: one immutable, versioned value that says which replicas work and where every task lives.
+
+The controller makes version n+1 from version n with the functions below; workers apply the newest they see. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """One component: its active replicas, the worker each replica is placed on, and, for keyed bolts, each task's replica.
+
+    `hosts` None: task i is replica i. A spout's tasks are all active and never change replica.
+    """
+
+    active: tuple[int, ...]
+    places: tuple[str, ...]
+    hosts: tuple[int, ...] | None = None
+    pinned: bool = False
+
+    @property
+    def pool(self) -> int:
+        """How many replicas there are."""
+        return len(self.places)
+
+    def replica_of(self, task: int) -> int:
+        """The replica that hosts the task."""
+        return task if self.hosts is None else self.hosts[task]
+
+    def worker_of(self, task: int) -> str:
+        """The worker where the task lives."""
+        return self.places[self.replica_of(task)]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationTable:
+    """Version n of the truth. `workers` maps the live workers to their incarnations."""
+
+    version: int
+    components: Mapping[str, Routing]
+    workers: Mapping[str, int]
+
+    def following(self, **routings: Routing) -> ActivationTable:
+        """Version n+1 with some components' routing replaced."""
+        return replace(self, version=self.version + 1, components={**self.components, **routings})
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A keyed task that changes worker between two tables; `source` None: no live worker has its state."""
+
+    component: str
+    task: int
+    source: str | None
+    target: str
+
+
+def first_table(components: Mapping[str, Routing], workers: Mapping[str, int]) -> ActivationTable:
+    """Version 1."""
+    return ActivationTable(1, components, workers)
+
+
+def host_tasks(active: tuple[int, ...], before: tuple[int, ...] | None, pool: int) -> tuple[int, ...]:
+    """Hosts for `pool` tasks on the active replicas: home replica first, then balanced, moving as few as it can."""
+    chosen = set(active)
+    hosts = [task if task in chosen else -1 for task in range(pool)]
+    most = -(-pool // len(active))
+    loads = Counter(host for host in hosts if host >= 0)
+    for task in range(pool):
+        stay = before[task] if before is not None else -1
+        if hosts[task] < 0 and stay in chosen and loads[stay] < most:
+            hosts[task] = stay
+            loads[stay] += 1
+    for task in range(pool):
+        if hosts[task] < 0:
+            hosts[task] = min(active, key=lambda replica: (loads[replica], replica))
+            loads[hosts[task]] += 1
+    _level(hosts, active, loads)
+    return tuple(hosts)
+
+
+def _level(hosts: list[int], active: tuple[int, ...], loads: Counter[int]) -> None:
+    """Move guests (never a task on its home replica) from the fullest replica to the emptiest until they differ by one."""
+    while True:
+        fullest = max(active, key=lambda replica: (loads[replica], -replica))
+        emptiest = min(active, key=lambda replica: (loads[replica], replica))
+        guests = [task for task, host in enumerate(hosts) if host == fullest and task != fullest]
+        if loads[fullest] - loads[emptiest] <= 1 or not guests:
+            return
+        hosts[guests[-1]] = emptiest
+        loads[fullest] -= 1
+        loads[emptiest] += 1
+
+
+def with_active(table: ActivationTable, component: str, count: int) -> ActivationTable:
+    """Version n+1 with `count` active replicas of `component`: as few changes as possible, spread over the live workers.
+
+    Replicas whose worker is gone are taken last, and placed on the live worker that has the fewest.
+    """
+    routing = table.components[component]
+    live = table.workers
+    active = [replica for replica in routing.active if routing.places[replica] in live]
+    places = list(routing.places)
+    while len(active) > count:
+        active.remove(_least_wanted(active, places, routing.pinned))
+    while len(active) < count:
+        active.append(_most_wanted(active, places, live))
+    return table.following(**{component: _settled(routing, tuple(sorted(active)), tuple(places))})
+
+
+def _settled(routing: Routing, active: tuple[int, ...], places: tuple[str, ...]) -> Routing:
+    hosts = None if routing.hosts is None else host_tasks(active, routing.hosts, routing.pool)
+    return replace(routing, active=active, places=places, hosts=hosts)
+
+
+def _least_wanted(active: list[int], places: list[str], pinned: bool) -> int:
+    crowd = Counter(places[replica] for replica in active)
+    return max((r for r in active if not (pinned and r == 0)), key=lambda replica: (crowd[places[replica]], replica))
+
+
+def _most_wanted(active: list[int], places: list[str], live: Mapping[str, int]) -> int:
+    crowd = Counter(places[replica] for replica in active)
+    free = [replica for replica in range(len(places)) if replica not in active]
+    placed = [replica for replica in free if places[replica] in live]
+    if placed:
+        return min(placed, key=lambda replica: (crowd[places[replica]], replica))
+    places[free[0]] = min(live, key=lambda worker: (crowd[worker], worker))
+    return free[0]
+
+
+def without_worker(table: ActivationTable, dead: str) -> ActivationTable:
+    """Version n+1 after `dead` was lost: every bolt keeps as many active replicas as it had, every spout task moves.
+
+    An inactive replica on a live worker takes over where there is one; else the lost replica is placed anew.
+    With no live worker left the table stays as it is, but for the dead one.
+    """
+    live = {worker: inc for worker, inc in table.workers.items() if worker != dead}
+    shrunk = replace(table, version=table.version + 1, workers=live)
+    if not live:
+        return shrunk
+    crowd = Counter(r.places[replica] for r in table.components.values() for replica in r.active)
+    return replace(shrunk, components={name: _repaired(r, live, crowd) for name, r in table.components.items()})
+
+
+def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str]) -> Routing:
+    lost = [replica for replica in routing.active if routing.places[replica] not in live]
+    if not lost:
+        return routing
+    places, active = list(routing.places), [replica for replica in routing.active if replica not in lost]
+    for replica in lost:
+        standby = [r for r in range(routing.pool) if r not in routing.active and r not in active and places[r] in live]
+        if standby and not (routing.pinned and replica == 0):
+            chosen = min(standby, key=lambda r: (crowd[places[r]], r))
+        else:
+            chosen = replica
+            places[replica] = min(live, key=lambda worker: (crowd[worker], worker))
+        crowd[places[chosen]] += 1
+        active.append(chosen)
+    return _settled(routing, tuple(sorted(active)), tuple(places))
+
+
+def with_worker(table: ActivationTable, worker: str, incarnation: int) -> ActivationTable:
+    """Version n+1 in which `worker` is alive (again); nothing is given to it yet."""
+    return replace(table, version=table.version + 1, workers={**table.workers, worker: incarnation})
+
+
+def brought_home(table: ActivationTable, home: Mapping[str, Routing], component: str) -> ActivationTable | None:
+    """Version n+1 with a bolt's replicas where they were placed at first, as many active as now; None: they are there."""
+    routing, first = table.components[component], home[component]
+    places = tuple(
+        want if want in table.workers else now for want, now in zip(first.places, routing.places, strict=True)
+    )
+    wanted = replace(routing, active=routing.active[:1] if routing.pinned else (), places=places)
+    blank = replace(table, components={**table.components, component: wanted})
+    spread = with_active(blank, component, len(routing.active)).components[component]
+    settled = _settled(routing, spread.active, places)
+    return None if settled == routing else table.following(**{component: settled})
+
+
+def moves(old: ActivationTable, new: ActivationTable) -> list[Move]:
+    """The keyed tasks that change worker, in a fixed order."""
+    found = []
+    for name, routing in new.components.items():
+        before = old.components[name]
+        if routing.hosts is None:
+            continue
+        for task in range(routing.pool):
+            source, target = before.worker_of(task), routing.worker_of(task)
+            alive = source in new.workers and new.workers[source] == old.workers.get(source)
+            if source != target or not alive:
+                found.append(Move(name, task, source if alive else None, target))
+    return found

@@ -1,0 +1,226 @@
+"""The configuration keys there are, what each may hold, and the record that the runtime reads; standard library only.
+
+A key that begins with neither `topology.` nor `pasps.` is the user's own: it passes unchecked and reaches `initialize` as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from pasps.errors import ConfigError, InvalidError
+
+OWN_PREFIXES = ("topology.", "pasps.")
+_KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: the type of its values, the bounds they must keep, and whether a component may set it for itself."""
+
+    name: str
+    kind: type
+    default: int | float | bool | None
+    doc: str
+    unit: str = ""
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    on_component: bool = False
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it may be null: then that is its default, and means no limit or none at all."""
+        return self.default is None
+
+    def expected(self) -> str:
+        """What a value must be, for people: `an integer of at least 1, or null`."""
+        text = _KIND_NAMES[self.kind]
+        if self.above is not None:
+            text += f" above {self.above:g}"
+        if self.least is not None:
+            text += f" of at least {self.least:g}"
+        if self.most is not None:
+            text += f"{' and' if self.least is not None else ' of'} at most {self.most:.0f}"
+        return text + (", or null" if self.nullable else "")
+
+    def accepts(self, value: object) -> bool:
+        """Whether `value` has the type and keeps the bounds. A bool is no number; an integer is a number too."""
+        if value is None:
+            return self.nullable
+        if self.kind is bool or isinstance(value, bool):
+            return self.kind is bool and isinstance(value, bool)
+        if not isinstance(value, int if self.kind is int else (int, float)):
+            return False
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        low = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
+        return low and (self.most is None or value <= self.most)
+
+    def parse(self, text: str) -> int | float | bool | None:
+        """The value that `text` writes.
+
+        Raises:
+            ValueError: `text` does not write a value of this key's type.
+        """
+        if text.lower() in ("null", "none"):
+            return None
+        if self.kind is bool:
+            if text.lower() not in ("true", "false"):
+                raise ValueError(text)
+            return text.lower() == "true"
+        return int(text) if self.kind is int else float(text)
+
+
+_ALL = (
+    Key("topology.workers", int, None, "Worker processes; null: one for each core", least=1),
+    Key("topology.acker.executors", int, None, "0 turns tracking off; any other value changes nothing", least=0),
+    Key("topology.message.timeout.secs", float, 30, "A tracked tuple not done after 1 to 2 times this fails", "seconds", above=0),
+    Key("topology.enable.message.timeouts", bool, True, "Whether tracked tuples time out"),
+    Key("topology.max.spout.pending", int, None, "Most tracked tuples of a spout task in flight", "tuples", least=1, on_component=True),
+    Key("topology.tick.tuple.freq.secs", float, None, "Time between ticks to a bolt", "seconds", above=0, on_component=True),
+    Key("topology.executor.receive.buffer.size", int, 1024, "Most tuples that wait in the inbox of a replica", "tuples", least=1),
+    Key("topology.batch.flush.interval.millis", float, 1, "Longest wait of a tuple in an output buffer", "milliseconds", least=0),
+    Key("topology.transfer.batch.size", int, 512, "Tuples buffered for another worker before a frame goes", "tuples", least=1),
+    Key("topology.producer.batch.size", int, 512, "Most tuples that one step puts into one batch", "tuples", least=1),
+    Key("topology.locality.band", float, 5, "Load-aware edges prefer their worker within this; 0: never", "milliseconds", least=0),
+    Key("topology.max.task.parallelism", int, None, "Caps `par` and `pool` of every component", "replicas", least=1),
+    Key("topology.debug", bool, False, "Log what is emitted and executed", on_component=True),
+    Key("topology.error.throttle.interval.secs", float, 10, "Interval in which reported errors are counted", "seconds", above=0),
+    Key("topology.max.error.report.per.interval", int, 5, "Most errors a component reports in one interval", "errors", least=1),
+    Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
+    Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
+    Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
+)
+KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
+
+
+def check(mapping: Mapping[str, Any], where: str, *, component: bool = False) -> dict[str, Any]:
+    """A plain dict of `mapping`, every key of ours known and well-typed.
+
+    Args:
+        mapping: The keys and values as a user wrote them.
+        where: Whose they are, for the message: `topology 'wc'`, `component 'count'`.
+        component: Whether they stand on a component, where only some keys have a meaning.
+
+    Raises:
+        ConfigError: an unknown key (with the nearest known name), or a value that its key does not take.
+        InvalidError: `mapping` is no mapping.
+    """
+    if not isinstance(mapping, Mapping):
+        raise InvalidError(f"{where}: configuration must be a dict of keys and values, got {mapping!r}")
+    for name, value in mapping.items():
+        key = _key(name, where)
+        if key is None:
+            continue
+        if component and not key.on_component:
+            raise ConfigError(name, "holds for the whole topology", where=where, cure="set it in the topology's config")
+        if not key.accepts(value):
+            raise ConfigError(name, f"must be {key.expected()}, got {value!r} ({type(value).__name__})", where=where)
+    return dict(mapping)
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """Key and value of `key=value` as given to `-o`; `null` is None, and a user's own key takes JSON or else text.
+
+    Raises:
+        ConfigError: no `=`, an unknown key, or a value that its key does not take.
+    """
+    where = "option"
+    name, equals, value = text.partition("=")
+    name, value = name.strip(), value.strip()
+    if not equals or not name:
+        raise ConfigError(text, "has no value", where=where, cure="write key=value")
+    key = _key(name, where)
+    if key is None:
+        return name, _own_value(value)
+    try:
+        parsed = key.parse(value)
+    except ValueError:
+        raise ConfigError(name, f"must be {key.expected()}, got {value!r}", where=where) from None
+    check({name: parsed}, where)
+    return name, parsed
+
+
+def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults with `layers` over them, the later ones on top: the `conf` that `initialize` gets."""
+    conf: dict[str, Any] = {key.name: key.default for key in _ALL}
+    for layer in layers:
+        conf.update(layer)
+    return conf
+
+
+def _key(name: object, where: str) -> Key | None:
+    if not isinstance(name, str) or not name:
+        raise ConfigError(str(name), f"must be a non-empty string, got {name!r}", where=where)
+    key = KEYS.get(name)
+    if key is None and name.startswith(OWN_PREFIXES):
+        near = get_close_matches(name, KEYS, n=1, cutoff=0.0)
+        raise ConfigError(name, "is unknown", where=where, cure=f"the nearest known name is {near[0]!r}")
+    return key
+
+
+def _own_value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the runtime reads, in its own units; one for a topology, and one for each component that overrides something."""
+
+    workers: int | None
+    message_timeout_seconds: float
+    timeouts_enabled: bool
+    ackers_enabled: bool
+    max_spout_pending: int | None
+    tick_seconds: float | None
+    receive_buffer_size: int
+    flush_interval_seconds: float
+    transfer_batch_size: int
+    producer_batch_size: int
+    locality_band_seconds: float
+    wire_pickle: bool
+    max_frame_bytes: int
+    load_report_seconds: float
+    debug: bool
+    error_throttle_seconds: float
+    max_error_reports: int
+    max_task_parallelism: int | None
+
+    @classmethod
+    def from_config(cls, conf: Mapping[str, Any]) -> Settings:
+        """Read `conf`; what it leaves out has its default.
+
+        Raises:
+            ConfigError: an unknown or ill-typed key.
+        """
+        conf = merged(check(conf, "configuration"))
+        tick = conf["topology.tick.tuple.freq.secs"]
+        return cls(
+            workers=conf["topology.workers"],
+            message_timeout_seconds=float(conf["topology.message.timeout.secs"]),
+            timeouts_enabled=conf["topology.enable.message.timeouts"],
+            ackers_enabled=conf["topology.acker.executors"] != 0,
+            max_spout_pending=conf["topology.max.spout.pending"],
+            tick_seconds=None if tick is None else float(tick),
+            receive_buffer_size=conf["topology.executor.receive.buffer.size"],
+            flush_interval_seconds=conf["topology.batch.flush.interval.millis"] / 1000,
+            transfer_batch_size=conf["topology.transfer.batch.size"],
+            producer_batch_size=conf["topology.producer.batch.size"],
+            locality_band_seconds=conf["topology.locality.band"] / 1000,
+            wire_pickle=conf["pasps.wire.pickle"],
+            max_frame_bytes=conf["pasps.wire.max.frame.bytes"],
+            load_report_seconds=conf["pasps.load.report.interval.millis"] / 1000,
+            debug=conf["topology.debug"],
+            error_throttle_seconds=float(conf["topology.error.throttle.interval.secs"]),
+            max_error_reports=conf["topology.max.error.report.per.interval"],
+            max_task_parallelism=conf["topology.max.task.parallelism"],
+        )

@@ -1,0 +1,136 @@
+"""Every error of pasps, drawn as one tree; anyone may import this module, it imports nothing.
+
+PaspsError
+├── InvalidError            your input is wrong: fix it and call again
+│   ├── TopologyError       a topology that cannot run, refused when it is defined
+│   ├── ConfigError         an unknown or ill-typed configuration key
+│   ├── GroupingError       a grouping that cannot serve its edge
+│   ├── EmitError           a value that does not fit the stream it was emitted to
+│   ├── WireError           a value that cannot travel between workers
+│   └── UnmovableError      an instance that cannot move between workers, so the change was refused
+├── ClosedError             the thing you use was closed, by you
+├── BusyError               somebody else is using it right now: try again
+├── TimeoutExpiredError     it did not happen in the time you gave
+│   └── DrainTimeoutError   what was left when the time to drain ran out
+└── BrokenError             the outside failed: a worker, a connection, a peer
+    ├── WorkerStartError    a worker did not come up
+    ├── ProtocolError       a peer sent what no peer of ours sends
+    └── AuthenticationError a peer that does not hold the topology's secret
+
+`EndOfInput` is not an error: a finite spout raises it to say that it has nothing more.
+"""
+
+from __future__ import annotations
+
+
+class PaspsError(Exception):
+    """Root of every error raised by pasps; carries fields, and survives pickling."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(kind: type[PaspsError], args: tuple[object, ...], fields: dict[str, object]) -> PaspsError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class InvalidError(PaspsError, ValueError):
+    """What the caller gave is wrong; the message says what was expected and the likely cure."""
+
+
+class TopologyError(InvalidError):
+    """A topology that cannot run: names the component, the stream where there is one, and the cure."""
+
+    def __init__(self, problem: str, *, component: str | None = None, stream: str | None = None, cure: str = "") -> None:
+        self.problem, self.component, self.stream, self.cure = problem, component, stream, cure
+        where = f"component {component!r}" if component is not None else "topology"
+        if stream is not None:
+            where += f", stream {stream!r}"
+        super().__init__(f"{where}: {problem}" + (f"; {cure}" if cure else ""))
+
+
+class ConfigError(InvalidError):
+    """An unknown or ill-typed configuration key."""
+
+    def __init__(self, key: str, problem: str, *, where: str = "", cure: str = "") -> None:
+        self.key, self.problem, self.where, self.cure = key, problem, where, cure
+        place = f"{where}: " if where else ""
+        super().__init__(f"{place}configuration key {key!r} {problem}" + (f"; {cure}" if cure else ""))
+
+
+class GroupingError(InvalidError):
+    """A grouping that cannot choose a target, for example a key that cannot be hashed."""
+
+
+class EmitError(InvalidError):
+    """A value that does not fit the stream it was emitted to."""
+
+    def __init__(self, component: str, stream: str, problem: str) -> None:
+        self.component, self.stream, self.problem = component, stream, problem
+        super().__init__(f"component {component!r}, stream {stream!r}: {problem}")
+
+
+class WireError(InvalidError):
+    """A value that cannot travel between workers; names component, field and type; `row` is its place in the batch, -1 when in none."""
+
+    def __init__(
+        self, type_name: str, *, component: str = "", stream: str = "", field: str = "", cure: str = "", row: int = -1
+    ) -> None:
+        self.type_name, self.component, self.stream, self.field, self.cure, self.row = type_name, component, stream, field, cure, row
+        where = f"component {component!r}, stream {stream!r}, field {field!r}: " if component else ""
+        super().__init__(f"{where}a value of type {type_name} cannot travel between workers" + (f"; {cure}" if cure else ""))
+
+
+class UnmovableError(InvalidError):
+    """A keyed task that would have to move between workers but cannot be pickled; nothing was changed."""
+
+    def __init__(self, component: str, task: int, attribute: str, reason: str) -> None:
+        self.component, self.task, self.attribute, self.reason = component, task, attribute, reason
+        super().__init__(
+            f"component {component!r}, task {task}: attribute {attribute!r} cannot move between workers ({reason}); "
+            "drop it in on_move_out() and open it again in on_move_in(ctx)"
+        )
+
+
+class ClosedError(PaspsError):
+    """The object was closed or the topology killed; calling it again will not help."""
+
+
+class BusyError(PaspsError):
+    """Another change is under way; calling again later will help."""
+
+
+class TimeoutExpiredError(PaspsError, TimeoutError):
+    """What was asked for did not happen in the time that was given."""
+
+
+class DrainTimeoutError(TimeoutExpiredError):
+    """A drain ran out of time; `left` says what was still queued, executing or in flight, by component."""
+
+    def __init__(self, seconds: float, left: dict[str, int]) -> None:
+        self.seconds, self.left = seconds, left
+        what = ", ".join(f"{name}: {count}" for name, count in sorted(left.items())) or "nothing that can be named"
+        super().__init__(f"not drained after {seconds:g} s; left: {what}")
+
+
+class BrokenError(PaspsError):
+    """The outside failed: a process, a connection or a peer."""
+
+
+class WorkerStartError(BrokenError):
+    """A worker did not come up, or a component failed in `initialize`; carries the worker's own words."""
+
+
+class ProtocolError(BrokenError):
+    """A peer sent a frame that is malformed, oversized or out of turn; its connection is closed."""
+
+
+class AuthenticationError(BrokenError):
+    """A peer that could not prove that it holds the topology's secret."""
+
+
+class EndOfInput(Exception):  # noqa: N818 - a signal, not an error
+    """Raised by a finite spout's `next_tuple` to say that it will emit nothing new any more."""

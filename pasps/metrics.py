@@ -1,0 +1,160 @@
+"""What is counted, and what users read of it: cumulative, exact, mergeable. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_PER_OCTAVE = 16  # bucket edges 4.4% apart
+_FLOOR = 1e-7
+
+
+class Histogram:
+    """Durations in logarithmic buckets: quantiles within 4.4%, the mean exact. Merges by addition."""
+
+    __slots__ = ("buckets", "count", "total")
+
+    def __init__(self, buckets: Mapping[int, int] | None = None, total: float = 0.0) -> None:
+        self.buckets: dict[int, int] = dict(buckets or {})
+        self.count = sum(self.buckets.values())
+        self.total = total
+
+    def add(self, seconds: float, count: int = 1) -> None:
+        """Record `count` durations of `seconds`."""
+        bucket = int(math.log2(max(seconds, _FLOOR) / _FLOOR) * _PER_OCTAVE)
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        self.count += count
+        self.total += seconds * count
+
+    def merge(self, other: Histogram) -> None:
+        """Add everything that the other recorded."""
+        for bucket, count in other.buckets.items():
+            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        self.count += other.count
+        self.total += other.total
+
+    def quantile(self, share: float) -> float:
+        """The duration below which `share` of the recorded ones lie; NaN when there are none."""
+        if not self.count:
+            return math.nan
+        need, seen = share * self.count, 0
+        for bucket in sorted(self.buckets):
+            seen += self.buckets[bucket]
+            if seen >= need:
+                return float(_FLOOR * 2 ** ((bucket + 0.5) / _PER_OCTAVE))
+        return math.nan
+
+    @property
+    def mean(self) -> float:
+        """Exact mean; NaN when there are none."""
+        return self.total / self.count if self.count else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds from a spout's emission until the last descendant was acked."""
+
+    count: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+    @classmethod
+    def of(cls, histogram: Histogram) -> Latency:
+        """Read the quantiles that people look at."""
+        quantile = histogram.quantile
+        return cls(histogram.count, histogram.mean, quantile(0.50), quantile(0.95), quantile(0.99))
+
+
+@dataclass(slots=True)
+class ReplicaCounts:
+    """Cumulative counters of one replica (a spout: one task) in one worker incarnation.
+
+    `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
+    bolts and wall time for thread and async ones. `busy` tuples are taken and not yet acked or failed.
+    """
+
+    component: str
+    replica: int
+    worker: str
+    state: str = "ACTIVE"
+    queued: int = 0
+    busy: int = 0
+    received: dict[int, int] = field(default_factory=dict)
+    executed: dict[int, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    emitted: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+    acked: int = 0
+    failed: int = 0
+    errors: int = 0
+    replayed: int = 0
+    backlog: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStats:
+    """One subscription seen from its receiver."""
+
+    source: str
+    stream: str
+    received: int
+    executed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStats:
+    """One replica since the topology started, all incarnations of its workers together."""
+
+    replica: int
+    worker: str
+    state: str
+    emitted: int
+    executed: int
+    acked: int
+    failed: int
+    queued: int
+    execute_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentStats:
+    """One component since the topology started.
+
+    `queued` counts what was received or is on the way and not finished; `execute_seconds` is the mean for one tuple.
+    """
+
+    component: str
+    emitted: int
+    executed: int
+    acked: int
+    failed: int
+    queued: int
+    active: int
+    pool: int
+    execute_seconds: float
+    errors: int
+    replicas: Mapping[int, ReplicaStats]
+    edges: tuple[EdgeStats, ...]
+    backlog: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A consistent snapshot of a topology; `complete` is False when a live worker did not answer in time.
+
+    `emitted_first` are the spouts' first emissions, `replayed` what they emitted again after a failure.
+    """
+
+    components: Mapping[str, ComponentStats]
+    complete_latency: Latency
+    emitted_first: int
+    replayed: int
+    acked: int
+    failed: int
+    pending: int
+    table_version: int
+    complete: bool
+    uptime_seconds: float

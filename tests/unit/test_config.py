@@ -1,0 +1,173 @@
+"""The key registry: what is accepted, what is refused with which words, and the runtime's record."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from pasps.config import KEYS, Settings, check, merged, parse_option
+from pasps.errors import ConfigError, InvalidError
+
+
+def test_known_keys_and_the_users_own_pass_as_they_are() -> None:
+    given = {"topology.workers": 2, "topology.message.timeout.secs": 2.5, "my.path": object, "depth": {"a": 1}}
+    result = check(given, "topology 'wc'")
+    assert result == given
+    assert result is not given
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check({"topology.max.spout.pendin": 1}, "topology 'wc'")
+    assert str(caught.value) == (
+        "topology 'wc': configuration key 'topology.max.spout.pendin' is unknown; the nearest known name is 'topology.max.spout.pending'"
+    )
+    with pytest.raises(ConfigError, match=r"nearest known name is 'pasps\.wire\.pickle'"):
+        check({"pasps.wire.pikle": True}, "here")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("topology.workers", "4", "must be an integer of at least 1, or null, got '4' (str)"),
+        ("topology.workers", 0, "must be an integer of at least 1, or null, got 0 (int)"),
+        ("topology.workers", 1.0, "must be an integer of at least 1, or null, got 1.0 (float)"),
+        ("topology.workers", True, "must be an integer of at least 1, or null, got True (bool)"),
+        ("topology.debug", 1, "must be true or false, got 1 (int)"),
+        ("topology.debug", None, "must be true or false, got None (NoneType)"),
+        ("topology.message.timeout.secs", 0, "must be a number above 0, got 0 (int)"),
+        ("topology.message.timeout.secs", float("nan"), "must be a number above 0, got nan (float)"),
+        ("topology.message.timeout.secs", float("inf"), "must be a number above 0, got inf (float)"),
+        ("topology.locality.band", -1, "must be a number of at least 0, got -1 (int)"),
+        ("topology.locality.band", -(10**400), f"must be a number of at least 0, got {-(10**400)} (int)"),
+        ("pasps.wire.max.frame.bytes", 2**31, "must be an integer of at least 4096 and at most 2147483647, got 2147483648 (int)"),
+    ],
+)
+def test_an_ill_typed_value_is_refused_with_what_was_expected(key: str, value: Any, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check({key: value}, "")
+    assert str(caught.value) == f"configuration key {key!r} {expected}"
+    assert caught.value.key == key
+
+
+def test_only_some_keys_stand_on_a_component() -> None:
+    assert check({"topology.tick.tuple.freq.secs": 1}, "component 'a'", component=True)
+    with pytest.raises(ConfigError) as caught:
+        check({"topology.workers": 2}, "component 'a'", component=True)
+    assert str(caught.value) == (
+        "component 'a': configuration key 'topology.workers' holds for the whole topology; set it in the topology's config"
+    )
+
+
+def test_what_is_no_mapping_or_no_name_is_refused() -> None:
+    with pytest.raises(InvalidError, match=r"topology 'wc': configuration must be a dict of keys and values, got \['a'\]"):
+        check(["a"], "topology 'wc'")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="must be a non-empty string, got 3"):
+        check({3: 1}, "here")  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("topology.workers=3", ("topology.workers", 3)),
+        ("topology.workers = null", ("topology.workers", None)),
+        ("topology.message.timeout.secs=2", ("topology.message.timeout.secs", 2.0)),
+        ("topology.debug=TRUE", ("topology.debug", True)),
+        ("my.number=12", ("my.number", 12)),
+        ("my.list=[1, 2]", ("my.list", [1, 2])),
+        ("my.nothing=null", ("my.nothing", None)),
+        ("my.query=a=b", ("my.query", "a=b")),
+        ("my.empty=", ("my.empty", "")),
+    ],
+)
+def test_an_option_is_parsed_by_the_type_of_its_key(text: str, expected: tuple[str, Any]) -> None:
+    name, value = parse_option(text)
+    assert (name, value) == expected
+    assert type(value) is type(expected[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("topology.workers", "option: configuration key 'topology.workers' has no value; write key=value"),
+        ("=3", "option: configuration key '=3' has no value; write key=value"),
+        ("topology.workers=many", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 'many'"),
+        ("topology.debug=yes", "option: configuration key 'topology.debug' must be true or false, got 'yes'"),
+        ("topology.workers=0", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 0 (int)"),
+        ("topology.debug=null", "option: configuration key 'topology.debug' must be true or false, got None (NoneType)"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_option(text)
+    assert str(caught.value) == expected
+
+
+def test_an_option_with_an_unknown_key_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"nearest known name is 'topology\.workers'"):
+        parse_option("topology.worker=3")
+
+
+def test_later_layers_lie_over_earlier_ones_and_all_over_the_defaults() -> None:
+    conf = merged({"topology.workers": 2, "mine": 1}, {"mine": 2})
+    assert conf["topology.workers"] == 2
+    assert conf["mine"] == 2
+    assert conf["topology.transfer.batch.size"] == 512
+
+
+def test_every_default_is_a_value_that_its_key_takes() -> None:
+    check({key.name: key.default for key in KEYS.values()}, "defaults")
+    assert all(key.doc and len(key.doc) < 80 for key in KEYS.values())
+
+
+def test_the_runtime_reads_every_key_once() -> None:
+    assert len(fields(Settings)) == len(KEYS)
+
+
+def test_settings_have_the_documented_defaults() -> None:
+    assert Settings.from_config({}) == Settings(
+        workers=None,
+        message_timeout_seconds=30.0,
+        timeouts_enabled=True,
+        ackers_enabled=True,
+        max_spout_pending=None,
+        tick_seconds=None,
+        receive_buffer_size=1024,
+        flush_interval_seconds=0.001,
+        transfer_batch_size=512,
+        producer_batch_size=512,
+        locality_band_seconds=0.005,
+        wire_pickle=False,
+        max_frame_bytes=64 * 1024 * 1024,
+        load_report_seconds=0.1,
+        debug=False,
+        error_throttle_seconds=10.0,
+        max_error_reports=5,
+        max_task_parallelism=None,
+    )
+
+
+def test_settings_convert_to_seconds_and_switches() -> None:
+    settings = Settings.from_config(
+        {
+            "topology.acker.executors": 0,
+            "topology.tick.tuple.freq.secs": 2,
+            "topology.locality.band": 0,
+            "topology.batch.flush.interval.millis": 20,
+            "pasps.load.report.interval.millis": 50.0,
+            "mine": "passes",
+        }
+    )
+    assert not settings.ackers_enabled
+    assert settings.tick_seconds == 2.0
+    assert settings.locality_band_seconds == 0.0
+    assert settings.flush_interval_seconds == 0.02
+    assert settings.load_report_seconds == 0.05
+    assert Settings.from_config({"topology.acker.executors": 3}).ackers_enabled
+
+
+def test_settings_refuse_what_check_refuses() -> None:
+    with pytest.raises(ConfigError):
+        Settings.from_config({"topology.wrkers": 1})
