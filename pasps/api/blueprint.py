@@ -1,0 +1,86 @@
+"""A checked topology: what both DSLs produce and everything else reads. Immutable; made only by `api.validate`.
+
+Task ids are Storm's: one number space over the whole topology, from 1, in topological order of components.
+Inside a component a task has an *index* from 0; `first_task + index` is its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pasps.api.groupings import KEYED, GroupingSpec, Kind
+from pasps.api.tuples import Stream
+
+Execution = Literal["inline", "async", "thread"]
+Shape = Literal["spout", "bolt", "batch_bolt", "function"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One subscription; `index` numbers all edges of the topology, the same in every process."""
+
+    index: int
+    source: str
+    stream: str
+    target: str
+    grouping: GroupingSpec
+
+
+@dataclass(frozen=True)
+class ComponentPlan:
+    """One component: `make()` returns a fresh instance (or the function bolt itself), in the worker that hosts it."""
+
+    id: str
+    shape: Shape
+    make: Callable[[], Any]
+    streams: Mapping[str, Stream]
+    inputs: tuple[Edge, ...]
+    par: int
+    pool: int
+    first_task: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+    execution: Execution = "inline"
+    concurrency: int = 1
+
+    @property
+    def is_spout(self) -> bool:
+        """Whether it is a source."""
+        return self.shape == "spout"
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its instances belong to tasks (hosted on the active replicas), not to replicas."""
+        return any(edge.grouping.kind in KEYED for edge in self.inputs)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether replica 0 must stay active, because a global grouping names it."""
+        return any(edge.grouping.kind is Kind.GLOBAL for edge in self.inputs)
+
+    @property
+    def tasks(self) -> range:
+        """Its task ids."""
+        return range(self.first_task, self.first_task + self.pool)
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A topology that can run: components in topological order, edges by index, configuration with the topology's own keys."""
+
+    name: str
+    components: Mapping[str, ComponentPlan]
+    edges: tuple[Edge, ...]
+    config: Mapping[str, Any]
+
+    def outputs(self, component: str, stream: str) -> tuple[Edge, ...]:
+        """The edges that carry `stream` of `component`."""
+        return tuple(e for e in self.edges if e.source == component and e.stream == stream)
+
+    def component_of(self, task: int) -> ComponentPlan:
+        """The component that owns task id `task`."""
+        for plan in self.components.values():
+            if task in plan.tasks:
+                return plan
+        raise KeyError(task)

@@ -1,0 +1,193 @@
+"""What a declared component is and whether it can run by itself: its shape, streams and way of execution."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pasps.api.blueprint import Execution, Shape
+from pasps.api.bolt import BatchBolt, Bolt
+from pasps.api.component import Component, declared_streams
+from pasps.api.declaration import ClassMaker, CopyMaker, SharedMaker
+from pasps.api.function import FunctionBolt
+from pasps.api.spout import Spout
+from pasps.api.tuples import Stream
+from pasps.errors import TopologyError
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was found."""
+
+    shape: Shape
+    make: Callable[[], Any]
+    streams: dict[str, Stream]
+    execution: Execution
+    concurrency: int
+
+
+def examine(component: str, subject: Any) -> Examined:
+    """Look at a class, an instance or a function bolt; `component` is its id, for the messages.
+
+    Raises:
+        TopologyError: it is none of these, or it could not run.
+    """
+    shape = shape_of(component, subject)
+    streams = declared_streams(subject.outputs, component)
+    execution: Execution = "inline"
+    concurrency = 1
+    if shape == "spout":
+        _check_spout(component, subject, streams)
+    else:
+        execution, concurrency = _execution_of(component, subject, shape)
+    return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency)
+
+
+def shape_of(component: str, subject: Any) -> Shape:
+    """Which of the four kinds of component `subject` is.
+
+    Raises:
+        TopologyError: none of them.
+    """
+    if isinstance(subject, FunctionBolt):
+        return "function"
+    kind = subject if isinstance(subject, type) else type(subject)
+    if issubclass(kind, Spout):
+        return "spout"
+    if issubclass(kind, BatchBolt):
+        return "batch_bolt"
+    if issubclass(kind, Bolt):
+        return "bolt"
+    cure = "decorate it with @bolt(outputs=[...])" if inspect.isfunction(subject) else "derive a class from Spout or Bolt"
+    raise TopologyError(f"neither a Spout, nor a Bolt, nor a function bolt: {subject!r}", component=component, cure=cure)
+
+
+def check_arity(component: str, subject: FunctionBolt[..., Any], source: str, stream: Stream) -> None:
+    """Refuse a function that cannot be called with the values of an input stream.
+
+    Raises:
+        TopologyError: names the function's signature and the stream's fields.
+    """
+    try:
+        signature = inspect.signature(subject.function)
+    except ValueError:  # some built-in functions have none; calling them will tell
+        return
+    try:
+        signature.bind(*([None] if subject.batch else stream.fields))
+    except TypeError as error:
+        called = f"{subject.__dict__.get('__name__', 'the function')}{_bare(signature)}"
+        if subject.batch:
+            problem, cure = f"{called} is called with one list of rows: {error}", "let it take one positional argument"
+        else:
+            problem = f"{called} is called with {_listed(stream.fields)} of {source!r}: {error}"
+            cure = "let it take one positional argument for each field of every input"
+        raise TopologyError(problem, component=component, stream=stream.name, cure=cure) from None
+
+
+def _bare(signature: inspect.Signature) -> inspect.Signature:
+    """Without annotations, which would bury the names."""
+    parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
+
+
+def _listed(fields: list[str]) -> str:
+    return f"the {len(fields)} field{'' if len(fields) == 1 else 's'} ({', '.join(fields)})"
+
+
+def _check_spout(component: str, subject: Any, streams: dict[str, Stream]) -> None:
+    next_tuple = _method(subject, "next_tuple")
+    if next_tuple is Spout.next_tuple:
+        raise TopologyError("this spout does not define next_tuple()", component=component, cure="define it, and emit what is due there")
+    if _is_generator(next_tuple) or inspect.iscoroutinefunction(next_tuple):
+        problem = "next_tuple() must be a plain method, not async and without yield"
+        raise TopologyError(problem, component=component, cure="call self.emit(...), and return seconds to be asked later")
+    if not streams:
+        raise TopologyError("this spout declares no outputs", component=component, cure="set outputs = ['field', ...]")
+
+
+def _execution_of(component: str, subject: Any, shape: Shape) -> tuple[Execution, int]:
+    execution, concurrency = subject.execution, subject.concurrency
+    is_async = subject.is_async if shape == "function" else _check_process(component, subject, shape)
+    if execution not in ("inline", "thread"):
+        raise TopologyError(f"execution must be 'inline' or 'thread', got {execution!r}", component=component, cure="use one of the two")
+    if is_async and execution == "thread":
+        problem = "async code runs on the event loop, so execution cannot be 'thread'"
+        raise TopologyError(problem, component=component, cure="drop one of async and execution = 'thread'")
+    if not isinstance(concurrency, int) or isinstance(concurrency, bool) or concurrency < 1:
+        problem = f"concurrency must be an integer of at least 1, got {concurrency!r}"
+        raise TopologyError(problem, component=component, cure="1 is the default")
+    if concurrency != 1 and not is_async:
+        problem = f"concurrency = {concurrency} means something for async code alone"
+        raise TopologyError(problem, component=component, cure="write `async def`, or raise par and pool")
+    return "async" if is_async else execution, concurrency
+
+
+def _check_process(component: str, subject: Any, shape: Shape) -> bool:
+    """Refuse a class bolt without the method that runs it; tell whether that one is async."""
+    process = _method(subject, "process")
+    batch = _method(subject, "process_batch")
+    if shape == "bolt" and process is Bolt.process:
+        cure = "derive from BatchBolt" if batch is not None else "define process(self, tup)"
+        raise TopologyError("this bolt does not define process(tup)", component=component, cure=cure)
+    if shape == "batch_bolt" and batch is BatchBolt.process_batch:
+        cure = "derive from Bolt" if process is not Bolt.process else "define process_batch(self, tuples)"
+        raise TopologyError("this batch bolt does not define process_batch(tuples)", component=component, cure=cure)
+    name, main = ("process", process) if shape == "bolt" else ("process_batch", batch)
+    is_async = inspect.iscoroutinefunction(main)
+    for method, function in ((name, main), ("process_tick", _method(subject, "process_tick"))):
+        if _is_generator(function):
+            problem = f"{method}() contains yield, so calling it would run nothing"
+            raise TopologyError(problem, component=component, cure="call self.emit(...) instead of yield")
+    if inspect.iscoroutinefunction(_method(subject, "process_tick")) and not is_async:
+        problem = f"process_tick() is async but {name}() is not, so nothing would await it"
+        raise TopologyError(problem, component=component, cure=f"make both async, or neither ({name} decides how the bolt runs)")
+    return is_async
+
+
+def _maker(component: str, subject: Any, shape: Shape) -> Callable[[], Any]:
+    if shape == "function":
+        return SharedMaker(subject)
+    kind: type[Component] = subject if isinstance(subject, type) else type(subject)
+    base: type[Component] = Spout if shape == "spout" else Bolt
+    for name in sorted(base.given_by_runtime):
+        if getattr(kind, name) is not getattr(base, name):
+            problem = f"{kind.__name__} overrides {name}(), which the runtime puts in place on each instance"
+            raise TopologyError(problem, component=component, cure="give your method another name")
+    if isinstance(subject, type):
+        _check_constructor(component, subject)
+        return ClassMaker(subject)
+    try:
+        # copied now, as Storm serializes it: later changes by its user do not leak into what was checked
+        return CopyMaker(copy.deepcopy(subject))
+    except (TypeError, AttributeError, copy.Error, pickle.PicklingError) as error:
+        problem = f"this instance of {kind.__name__} cannot be copied for each task ({error})"
+        raise TopologyError(problem, component=component, cure="create what cannot be copied in initialize()") from error
+
+
+def _check_constructor(component: str, kind: type) -> None:
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+        raise TopologyError(f"{kind.__name__} is abstract ({missing} not defined)", component=component, cure="define what is missing")
+    try:
+        signature = inspect.signature(kind)
+    except ValueError:
+        return
+    try:
+        signature.bind()
+    except TypeError as error:
+        problem = f"{kind.__name__}{_bare(signature)} is made without arguments: {error}"
+        cure = "give TopologyBuilder an instance, or read its arguments from conf in initialize()"
+        raise TopologyError(problem, component=component, cure=cure) from None
+
+
+def _method(subject: Any, name: str) -> Any:
+    found = getattr(subject, name, None)
+    return getattr(found, "__func__", found)
+
+
+def _is_generator(function: Any) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)

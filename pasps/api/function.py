@@ -1,0 +1,168 @@
+"""Bolts written as functions: `@bolt(outputs=[...])`, for steps without state. The executor runs them in one loop over a batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+
+from pasps.api.component import Outputs, declared_streams
+from pasps.api.spec import ComponentSpec, Inputs
+from pasps.api.tuples import DEFAULT_STREAM
+from pasps.errors import TopologyError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FunctionBolt(Generic[P, R]):
+    """A function with what it takes to be a bolt; calling it calls the function, so that a unit test needs nothing more.
+
+    It pickles as a reference when it can be imported by its name where it is read, else by value (which takes cloudpickle).
+    Immutable by convention: all replicas in a worker share it.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        outputs: Outputs,
+        batch: bool,
+        execution: Literal["inline", "thread"],
+        concurrency: int,
+        par: int,
+        pool: int | None,
+        config: Mapping[str, Any] | None,
+    ) -> None:
+        update_wrapper(self, function, updated=())
+        self.function = function
+        self.is_async = iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+        self.is_generator = isgeneratorfunction(function)
+        self.batch, self.execution, self.concurrency = batch, execution, concurrency
+        self.par, self.pool, self.config = par, pool, config
+        self._refuse_what_cannot_run(outputs)
+        self.outputs: tuple[Any, ...] = tuple(outputs)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<function bolt {self._name()}>"
+
+    def spec(
+        self,
+        inputs: Inputs | None = None,
+        par: int | None = None,
+        config: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        pool: int | None = None,
+    ) -> ComponentSpec:
+        """One use of this function in a `Topology`; the arguments are those of `Bolt.spec`."""
+        return ComponentSpec(self, inputs, par=par, config=config, name=name, pool=pool)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        name = self.__dict__.get("__qualname__")
+        if name is not None and self._importable(self.__module__, name):
+            return str(name)
+        names = ("outputs", "batch", "execution", "concurrency", "par", "pool", "config")
+        return _rebuild, (self.function, {option: getattr(self, option) for option in names})
+
+    def _name(self) -> str:
+        return str(self.__dict__.get("__qualname__") or type(self.function).__name__)
+
+    def _importable(self, module: str, name: str) -> bool:
+        if module == "__main__" or _travels_by_value(module):
+            return False
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return found is self
+
+    def _refuse_what_cannot_run(self, outputs: object) -> None:
+        name = self._name()
+        if isasyncgenfunction(self.function):
+            raise TopologyError("an async function bolt cannot yield", component=name, cure="return a list of tuples")
+        if self.batch and self.is_generator:
+            problem = "a batch function cannot yield, since its results pair with its rows one to one"
+            raise TopologyError(problem, component=name, cure="return a list as long as its rows, None for nothing")
+        for stream in declared_streams(outputs, name).values():
+            if stream.name != DEFAULT_STREAM or stream.direct:
+                problem = f"a function bolt emits to {DEFAULT_STREAM!r} alone, and never directly"
+                raise TopologyError(problem, component=name, stream=stream.name, cure="write a class derived from Bolt")
+
+
+def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> FunctionBolt[..., Any]:
+    return FunctionBolt(function, **options)
+
+
+def _travels_by_value(module: str) -> bool:
+    # only who has loaded cloudpickle can have registered a module with it; importing it here would make everybody pay for it
+    cloudpickle: Any = sys.modules.get("cloudpickle")
+    if cloudpickle is None:
+        return False
+    registered = cloudpickle.list_registry_pickle_by_value()
+    parts = module.split(".")
+    return any(".".join(parts[: i + 1]) in registered for i in range(len(parts)))
+
+
+@overload
+def bolt(function: Callable[P, R], /) -> FunctionBolt[P, R]: ...
+
+
+@overload
+def bolt(
+    *,
+    outputs: Outputs = ...,
+    batch: bool = ...,
+    execution: Literal["inline", "thread"] = ...,
+    concurrency: int = ...,
+    par: int = ...,
+    pool: int | None = ...,
+    config: Mapping[str, Any] | None = ...,
+) -> Callable[[Callable[P, R]], FunctionBolt[P, R]]: ...
+
+
+def bolt(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    outputs: Outputs = (),
+    batch: bool = False,
+    execution: Literal["inline", "thread"] = "inline",
+    concurrency: int = 1,
+    par: int = 1,
+    pool: int | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> Any:
+    """Make a bolt of a function; bare `@bolt` makes a sink.
+
+    The function gets the input's values as positional arguments, in the order of the fields, and returns the values of one
+    output tuple, None for nothing, or a list or generator of tuples for several. With `batch=True` it gets one argument, the
+    list of value tuples, and returns a list as long (None for nothing). It may be `async def`, but not an async generator.
+    Inputs are acked when it returns and failed when it raises.
+
+    Args:
+        outputs: The fields of what it emits; none for a sink.
+        batch: Whether it gets a list of rows instead of one row's values.
+        execution: "thread" for code that blocks.
+        concurrency: How many tuples an `async def` handles at a time in one replica.
+        par: Replicas that are active at the start.
+        pool: Most replicas; default `par`.
+        config: Configuration keys of this component.
+
+    Raises:
+        TopologyError: outputs that a function cannot emit, or an async generator.
+    """
+
+    def decorate(decorated: Callable[P, R]) -> FunctionBolt[P, R]:
+        if isinstance(decorated, (type, FunctionBolt)) or not callable(decorated):
+            cure = "write @bolt(outputs=['field', ...]) over a plain function"
+            raise TopologyError(f"@bolt needs a function, got {decorated!r}", cure=cure)
+        return FunctionBolt(
+            decorated, outputs=outputs, batch=batch, execution=execution, concurrency=concurrency, par=par, pool=pool, config=config
+        )
+
+    return decorate if function is None else decorate(function)

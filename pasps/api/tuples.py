@@ -1,0 +1,132 @@
+"""What travels: the tuple a bolt receives, its named values, and the stream it came by.
+
+Made by the runtime, read by users; a `Tuple` is a compiled record because one is made for every event.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections import namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+DEFAULT_STREAM = "default"
+TICK_STREAM = "__tick"
+SYSTEM_COMPONENT = "__system"
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """A declared output: its fields in order, its name, and whether its producer picks the receiving task."""
+
+    fields: list[str]
+    name: str = DEFAULT_STREAM
+    direct: bool = False
+
+
+class Source(msgspec.Struct, frozen=True, gc=False):
+    """Where a tuple came from: shared by all tuples of a batch."""
+
+    component: str
+    stream: str
+    task: int
+    fields: tuple[str, ...]
+
+
+class Tuple(msgspec.Struct, gc=False, eq=False):
+    """One event as a bolt sees it. Keep it as long as you like; treat it as read-only.
+
+    `values` is a tuple whose fields also have names: `tup.values.word`, `tup.values[0]`, `tup["word"]`.
+    `root`, `edge`, `links` and `children` belong to the acknowledgement ledger.
+    """
+
+    values: Any
+    root: int
+    edge: int
+    source: Source
+    links: tuple[tuple[int, int], ...] | None = None
+    children: int = 0
+    state: int = 0
+
+    @property
+    def id(self) -> int:
+        """A number that is this tuple's own while it is tracked; 0 when its spout gave no tuple id."""
+        return self.edge
+
+    @property
+    def component(self) -> str:
+        """The component that emitted it."""
+        return self.source.component
+
+    @property
+    def stream(self) -> str:
+        """The stream it was emitted to."""
+        return self.source.stream
+
+    @property
+    def task(self) -> int:
+        """The task that emitted it (Storm's task id)."""
+        return self.source.task
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its values, in order."""
+        return self.source.fields
+
+    def is_tick(self) -> bool:
+        """Whether this is a tick, not an event."""
+        return self.source.stream == TICK_STREAM
+
+    def __getitem__(self, key: str | int) -> Any:
+        if isinstance(key, str):
+            try:
+                return self.values[self.source.fields.index(key)]
+            except ValueError:
+                raise KeyError(
+                    f"no field {key!r} in stream {self.stream!r} of {self.component!r}; it has {', '.join(self.fields)}"
+                ) from None
+        return self.values[key]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __contains__(self, field: str) -> bool:
+        return field in self.source.fields
+
+
+_made: dict[tuple[str, ...], type[tuple[Any, ...]]] = {}
+
+
+def values_type(fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """The tuple subclass that names `fields`; `kind(row)` makes one from a row, about half the cost of a namedtuple's `_make`.
+
+    A field that is no Python identifier is reached by index or by `tup["the field"]`.
+    """
+    kind = _made.get(fields)
+    if kind is None:
+        usable = [f if f.isidentifier() and not keyword.iskeyword(f) and not f.startswith("_") else f"field{i}_" for i, f in enumerate(fields)]
+        named = namedtuple("values", usable)  # type: ignore[misc] # noqa: PYI024
+        body: dict[str, Any] = {name: getattr(named, name) for name in usable}
+        body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce}
+        kind = _made[fields] = type("values", (tuple,), body)
+    return kind
+
+
+def _repr(row: Any) -> str:
+    return "values(" + ", ".join(f"{name}={value!r}" for name, value in zip(row._fields, row, strict=False)) + ")"
+
+
+def _asdict(row: Any) -> dict[str, Any]:
+    return dict(zip(row._fields, row, strict=False))
+
+
+def _reduce(row: Any) -> tuple[Any, ...]:
+    return _rebuild, (row._fields, tuple(row))
+
+
+def _rebuild(fields: tuple[str, ...], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values_type(fields)(row)

@@ -1,0 +1,164 @@
+"""What a set of components becomes: names, configuration, order, numbers, and a blueprint that travels."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import cloudpickle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pasps.api import Bolt, Grouping, GroupingSpec, Spout, Stream, Tuple, bolt
+from pasps.api.declaration import Declaration, Input
+from pasps.api.validate import MOST_REPLICAS, validated
+from pasps.errors import ConfigError, InvalidError, TopologyError
+from pasps.ids import MOST_TASKS
+
+
+class Words(Spout):
+    outputs = [Stream(["word", "line"]), Stream(["n"], "numbers"), Stream(["task"], "direct", direct=True)]
+
+    def next_tuple(self) -> None: ...
+
+
+class Count(Bolt):
+    outputs = ["word", "count"]
+
+    def process(self, tup: Tuple) -> None: ...
+
+
+class Sink(Bolt):
+    def process(self, tup: Tuple) -> None: ...
+
+
+@bolt(outputs=["word"])
+def clean(word: str, line: str) -> tuple[str]:
+    return (word,)
+
+
+@bolt(outputs=["word"], batch=True)
+def clean_all(rows: list[Any]) -> list[Any]:
+    return rows
+
+
+@bolt
+def anything(*values: Any) -> None: ...
+
+
+WORDS = Declaration("words", Words)
+COUNT = Declaration("count", Count, (Input("words"),))
+
+
+def reading(*inputs: Input, subject: Any = Sink, **more: Any) -> list[Declaration]:
+    return [WORDS, COUNT, Declaration("sink", subject, inputs, **more)]
+
+
+def on(grouping: Any, stream: str = "default") -> list[Declaration]:
+    return reading(Input("words", stream, grouping))
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "-a", "a b", "a\n", 3, None])
+def test_a_name_that_cannot_stand_in_a_path_is_refused(name: Any) -> None:
+    with pytest.raises(TopologyError, match="cannot be a topology's name; use letters, digits"):
+        validated(name, [WORDS])
+
+
+def test_configuration_is_checked_with_its_place() -> None:
+    with pytest.raises(ConfigError, match=r"topology 't': configuration key 'topology.wrkers' is unknown"):
+        validated("t", [WORDS], {"topology.wrkers": 1})
+    with pytest.raises(ConfigError, match=r"component 'words': configuration key 'topology.workers' holds for the whole topology"):
+        validated("t", [Declaration("words", Words, config={"topology.workers": 1})])
+    with pytest.raises(InvalidError, match="component 'words': configuration must be a dict of keys and values, got 3"):
+        validated("t", [Declaration("words", Words, config=3)])  # type: ignore[arg-type]
+    with pytest.raises(InvalidError, match="topology 't': configuration must be a dict"):
+        validated("t", [WORDS], [])  # type: ignore[arg-type]
+
+
+def test_more_tasks_than_there_are_ids_are_refused() -> None:
+    wide = [Declaration(f"b{i}", Sink, (Input("words"),), pool=MOST_REPLICAS) for i in range(MOST_TASKS // MOST_REPLICAS + 1)]
+    with pytest.raises(TopologyError) as caught:
+        validated("t", [WORDS, *wide])
+    assert str(caught.value) == (
+        "component 'b0': the pools of all components come to 65537 tasks, more than 65535; "
+        "lower pools, of which this one (4096) is the largest"
+    )
+    assert validated("t", [WORDS, *wide[1:]])
+
+
+def test_functions_that_fit_are_accepted() -> None:
+    for subject in (clean, clean_all, anything, bolt(outputs=["word"])(print)):
+        assert validated("t", reading(Input("words"), subject=subject)).components["sink"].shape == "function"
+    assert validated("t", reading(Input("words"), Input("words", "numbers"), subject=anything))
+
+
+def test_ties_in_the_topological_order_keep_the_order_of_definition() -> None:
+    declarations = [
+        Declaration("d", Sink, (Input("b"), Input("c"))),
+        Declaration("c", Count, (Input("words"),), pool=3),
+        Declaration("b", Count, (Input("words"), Input("words", "numbers", Grouping.ALL))),
+        WORDS,
+    ]
+    blueprint = validated("t", declarations)
+    assert list(blueprint.components) == ["words", "c", "b", "d"]
+    assert [plan.first_task for plan in blueprint.components.values()] == [1, 2, 5, 6]
+    assert [(e.index, e.source, e.stream, e.target) for e in blueprint.edges] == [
+        (0, "words", "default", "c"),
+        (1, "words", "default", "b"),
+        (2, "words", "numbers", "b"),
+        (3, "b", "default", "d"),
+        (4, "c", "default", "d"),
+    ]
+    assert [edge for plan in blueprint.components.values() for edge in plan.inputs] == list(blueprint.edges)
+
+
+def test_a_cap_on_parallelism_holds_for_par_and_pool() -> None:
+    plans = validated("t", [WORDS, Declaration("a", Count, (Input("words"),), 4, 8)], {"topology.max.task.parallelism": 3}).components
+    assert [(plan.par, plan.pool, plan.first_task) for plan in plans.values()] == [(1, 1, 1), (3, 3, 2)]
+
+
+class Choice:
+    def prepare(self, ctx: Any, stream: str, target_tasks: list[int]) -> None: ...
+
+    def choose_tasks(self, source_task: int, values: Any) -> list[int]:
+        return [1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "grouping", [None, Grouping.fields("word"), Grouping.partial_key("word"), Grouping.GLOBAL, Grouping.custom(Choice())]
+)
+def test_a_blueprint_survives_pickling(grouping: GroupingSpec | None) -> None:
+    counting = Count()
+    counting.limit = 3  # type: ignore[attr-defined]
+    more = [Declaration("copied", counting, (Input("words"),)), Declaration("clean", clean, (Input("words"),))]
+    blueprint = validated("t", [*on(grouping), *more], {"topology.workers": 2})
+    for dump in (pickle.dumps, cloudpickle.dumps):
+        twin = pickle.loads(dump(blueprint))
+        assert (twin.name, twin.edges, twin.config) == (blueprint.name, blueprint.edges, blueprint.config)
+        assert twin.components["sink"] == blueprint.components["sink"]
+        assert twin.components["copied"].make().limit == 3
+        assert twin.components["clean"].make() is clean
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_any_graph_without_cycle_is_ordered_and_numbered_without_gap(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 8))
+    declarations = [WORDS]
+    for i in range(size):
+        before = st.sampled_from([d.id for d in declarations])
+        sources = data.draw(st.lists(before, min_size=1, max_size=3, unique=True))
+        declarations.append(Declaration(f"b{i}", Count, tuple(Input(s) for s in sources), pool=data.draw(st.integers(1, 5))))
+    blueprint = validated("t", data.draw(st.permutations(declarations)))
+    place = {id_: i for i, id_ in enumerate(blueprint.components)}
+    assert len(place) == size + 1
+    assert all(place[edge.source] < place[edge.target] for edge in blueprint.edges)
+    assert [edge.index for edge in blueprint.edges] == list(range(len(blueprint.edges)))
+    tasks = [task for plan in blueprint.components.values() for task in plan.tasks]
+    assert tasks == list(range(1, len(tasks) + 1))
