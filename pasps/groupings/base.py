@@ -1,0 +1,43 @@
+"""What every grouping is to the runtime: a splitter of batches. Called by the emitter, knows nothing of queues or sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pasps.groupings.load import LoadTable
+
+Row = tuple[Any, ...]
+Pick = list[int] | slice | None
+"""Which rows of a batch: these positions, this stretch, or (None) all of them."""
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """What a sender knows of the component it sends to; a new one whenever the activation table changes.
+
+    `active` are the indices of the active replicas in order, `local` those of them in the sender's own worker,
+    `tasks` is the size of the pool. `room(index)` is how many tuples that replica would take right now.
+    """
+
+    active: tuple[int, ...]
+    local: frozenset[int]
+    tasks: int
+    loads: LoadTable
+    room: Callable[[int], int]
+
+
+class Splitter(Protocol):
+    """One sender's grouping on one edge. Single-threaded; never blocks; never loses or invents a row.
+
+    `fan` is the number of copies of each row when it is the same for all of them, else None.
+    """
+
+    fan: int | None
+
+    def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
+        """Choose for every row: pairs of a task index and the rows it gets. Hot: once a batch."""
+
+    def refresh(self, view: TargetView) -> None:
+        """Take a new view of the receivers. Cold; always called once before the first `split`."""

@@ -1,0 +1,66 @@
+"""From a subscription to the splitter that serves it; called once for each sender and edge."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from pasps.api.blueprint import Edge
+from pasps.api.groupings import Kind
+from pasps.clock import Clock
+from pasps.groupings.base import Splitter
+from pasps.groupings.custom import CustomSplitter
+from pasps.groupings.fields import FieldsSplitter
+from pasps.groupings.fixed import AllSplitter, DirectSplitter, GlobalSplitter
+from pasps.groupings.load_aware import LoadAwareSplitter
+from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
+from pasps.groupings.partial_key import PartialKeySplitter
+from pasps.groupings.shuffle import RandomSplitter, ShuffleSplitter
+
+
+def make_splitter(
+    edge: Edge,
+    fields: tuple[str, ...],
+    first_task: int,
+    source_task: int,
+    band_seconds: float,
+    clock: Clock,
+    random: Random,
+    context: Any = None,
+) -> Splitter:
+    """The splitter of one sender, task `source_task`, on `edge`; its `refresh` must be called before the first `split`.
+
+    Args:
+        fields: the fields of the edge's stream.
+        first_task: the lowest task id of the edge's target.
+        band_seconds: how much more work a replica in the same worker may have and still be preferred; 0 turns it off.
+        random: the sender's own, so that senders start at different replicas.
+        context: given to `prepare` of a custom grouping.
+
+    Raises:
+        GroupingError: a key field that the stream has not, or a custom object that cannot be copied.
+    """
+    spec = edge.grouping
+    match spec.kind:
+        case Kind.LOAD_AWARE:
+            return LoadAwareSplitter(band_seconds, clock, random)
+        case Kind.LOAD_AWARE_PAPER:
+            return LoadAwarePaperSplitter(random)
+        case Kind.SHUFFLE:
+            return ShuffleSplitter(random)
+        case Kind.LOCAL_OR_SHUFFLE:
+            return ShuffleSplitter(random, local=True)
+        case Kind.NONE:
+            return RandomSplitter(random)
+        case Kind.GLOBAL:
+            return GlobalSplitter()
+        case Kind.ALL:
+            return AllSplitter()
+        case Kind.DIRECT:
+            return DirectSplitter(edge.source, edge.stream, edge.target)
+        case Kind.FIELDS:
+            return FieldsSplitter(edge.source, edge.stream, fields, spec.fields)
+        case Kind.PARTIAL_KEY:
+            return PartialKeySplitter(edge.source, edge.stream, fields, spec.fields)
+        case Kind.CUSTOM:
+            return CustomSplitter(spec.custom, edge.source, edge.stream, first_task, source_task, clock, context)
