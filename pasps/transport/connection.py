@@ -1,0 +1,56 @@
+"""What the runtime may ask of a connection, whatever moves its bytes; `tcp` and `inproc` are the two that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pasps.transport.handshake import Identity
+from pasps.transport.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionStatistics:
+    """Counters since the connection was made, headers and handshake included."""
+
+    frames_in: int
+    bytes_in: int
+    frames_out: int
+    bytes_out: int
+
+
+class Connection(Protocol):
+    """One end of an authenticated connection. Everything is called on the event loop, nothing blocks."""
+
+    @property
+    def peer(self) -> Identity:
+        """Who is at the other end, proved."""
+
+    def send(self, message: Message) -> None:
+        """Hands a message to the system at once or as soon as it takes it; messages arrive in order, or the connection is lost.
+
+        Raises:
+            ClosedError: `close` or `abort` was called on this end.
+            BrokenError: the connection is lost; what it had not delivered will not be.
+            WireError: the message is too large, see `Encoder.encode`; the connection goes on.
+        """
+
+    def close(self, reason: str = "") -> None:
+        """Ends the connection after all that was sent is delivered; takes no further messages. More calls do nothing."""
+
+    def abort(self, reason: str = "") -> None:
+        """Ends it at once; what was not delivered is dropped. Also ends a `close` that waits for its peer to read."""
+
+    def statistics(self) -> ConnectionStatistics:
+        """The counters now."""
+
+
+OnMessage = Callable[[Connection, Message], None]
+"""Called for each message in the order it was sent; never after `OnLost`, nor after `close` or `abort` on this end."""
+
+OnLost = Callable[[Connection, Exception | None], None]
+"""Called once for each connection that was accepted or dialled; None when this end closed it, else why it is lost.
+
+A peer that closed is an error too: the end of a stream looks the same whether its process said goodbye or was killed.
+"""

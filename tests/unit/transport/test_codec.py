@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pasps.errors import ProtocolError, WireError
+from pasps.transport.classes import Definitions
+from pasps.transport.codec import Decoder, Encoder
+from pasps.transport.frames import HEADER_BYTES
+from pasps.transport.messages import Acks, Bundle, Credit, Define, Fails, Handover, Load, Mark, Message, Took, WireBatch
+from pasps.transport.values import MOST_DEPTH, RowWrapper
+
+ids = st.integers(0, 2**64 - 1)
+small = st.integers(0, 2**31)
+pack = msgspec.msgpack.encode
+Ext = msgspec.msgpack.Ext
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> WireBatch:
+    count = draw(st.integers(0, 4))
+    per_row = st.lists(ids, min_size=count, max_size=count)
+    roots = draw(st.none() | per_row)
+    links = st.lists(st.lists(st.tuples(ids, ids), max_size=2).map(tuple), min_size=count, max_size=count)
+    rows = draw(st.lists(st.tuples(st.text(), st.integers(-(2**80), 2**80)), min_size=count, max_size=count))
+    if roots is None:
+        return WireBatch(draw(small), draw(small), draw(small), rows)
+    return WireBatch(draw(small), draw(small), draw(small), rows, roots, draw(st.none() | per_row), draw(st.none() | links))
+
+
+acks = st.lists(ids, max_size=3).flatmap(lambda roots: st.builds(Acks, small, st.just(roots), st.none() | st.just(roots)))
+bundles = st.builds(
+    Bundle,
+    st.lists(batches(), max_size=3),
+    st.lists(st.builds(Credit, small, small, small), max_size=2),
+    st.lists(acks, max_size=2),
+    st.lists(st.builds(Fails, small, st.lists(ids)), max_size=2),
+    st.lists(st.builds(Load, small, small, st.floats(0, 1e6), st.floats(0, 1e6), small), max_size=2),
+)
+handovers = st.lists(batches(), max_size=2).flatmap(
+    lambda some: st.builds(
+        Handover,
+        small,
+        small,
+        small,
+        st.none() | st.binary(),
+        st.just(some),
+        st.lists(st.text(), min_size=len(some), max_size=len(some)),
+        st.booleans(),
+    )
+)
+messages = bundles | handovers | st.builds(Mark, small) | st.builds(Took, small, small, small)
+
+
+def payloads(frames: list[bytearray]) -> list[memoryview]:
+    return [memoryview(frame)[HEADER_BYTES:] for frame in frames]
+
+
+@given(messages)
+def test_every_message_comes_back(message: Message) -> None:
+    (payload,) = payloads(Encoder(RowWrapper()).encode(message))
+    assert Decoder().decode(payload) == message
+
+
+@given(messages, st.data())
+def test_a_damaged_message_is_a_protocol_error_or_another_message(message: Message, data: st.DataObject) -> None:
+    (payload,) = payloads(Encoder(RowWrapper()).encode(message))
+    at = data.draw(st.integers(0, len(payload) - 1))
+    payload[at] = data.draw(st.integers(0, 255))
+    for broken in (payload, payload[:at]):
+        with contextlib.suppress(ProtocolError):
+            assert isinstance(Decoder().decode(broken), Message | None)
+
+
+@given(st.binary(max_size=200) | st.binary(max_size=60).map(lambda tail: pack([0, []])[:2] + tail))
+def test_garbage_is_a_protocol_error(garbage: bytes) -> None:
+    try:
+        message = Decoder().decode(garbage)
+    except ProtocolError:
+        return
+    assert isinstance(message, Message)
+
+
+@given(
+    st.integers(-128, 127), st.binary(max_size=40) | st.lists(st.integers() | st.text() | st.none(), max_size=8).map(repr).map(str.encode)
+)
+def test_garbage_in_an_extension_is_a_protocol_error(code: int, body: bytes) -> None:
+    payload = pack([0, [[1, 2, 3, [[Ext(code, body)]], None, None, None]]])
+    with contextlib.suppress(ProtocolError):
+        Decoder().decode(payload)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [Ext(14, pack(["os:system", ["true"]]))],
+        [Ext(14, pack(["no.such.module:Thing", [1]]))],
+        [Ext(14, pack(["tests.unit.transport.sample_classes:Color", [1]]))],
+        [Ext(14, pack(["tests.unit.transport.sample_classes:Point", [1, 2, 3]]))],
+        [Ext(14, pack(["#0:Never", [1]]))],
+        [Ext(14, pack([5, [1]]))],
+        [Ext(13, pack(["tests.unit.transport.sample_classes:Point", "x"]))],
+        [Ext(13, pack(["tests.unit.transport.sample_classes:Color", "BLUE"]))],
+        [Ext(4, pack([[1]]))],
+        [Ext(6, pack([[1], []]))],
+        [Ext(7, pack(["2020-01-01", 2]))],
+        [Ext(7, pack(["2020-01-01", 0, "../../etc/passwd"]))],
+        [Ext(11, b"one")],
+        [Ext(12, b"short")],
+    ],
+)
+def test_a_value_that_is_none_of_ours_is_a_protocol_error(value: list[Any]) -> None:
+    with pytest.raises(ProtocolError):
+        Decoder().decode(pack([0, [[1, 2, 3, [value], None, None, None]]]))
+
+
+def test_endless_nesting_is_a_protocol_error() -> None:
+    body = b"\xc0"
+    for _ in range(MOST_DEPTH + 10):
+        body = pack([Ext(3, body)])
+    for deep in (b"\x91" * 100_000, b"\x92\x00\x91\x97\x01\x02\x03\x91\x91" + b"\x91" * 100_000, pack([0, [[1, 2, 3, [[Ext(3, body)]]]]])):
+        with pytest.raises(ProtocolError):
+            Decoder().decode(deep)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Bundle([WireBatch(1, 2, 3, [(1,)], [])]),
+        Bundle([WireBatch(1, 2, 3, [(1,)], [1], [1, 2])]),
+        Bundle([WireBatch(1, 2, 3, [(1,)], [1], None, [])]),
+        Bundle([WireBatch(1, 2, 3, [(1,)], None, [1])]),
+        Bundle(acks=[Acks(1, [1, 2], [1])]),
+        Handover(1, 2, 3, None, [WireBatch(1, 2, 3, [(1,)])], []),
+        Handover(1, 2, 3, None, [WireBatch(1, 2, 3, [(1,)], [])], ["w"]),
+        Define("module:Name", b""),
+        Define("#0:Name", b"garbage"),
+        Define("#0:Name", pack(1)),
+    ],
+)
+def test_parts_that_do_not_agree_are_a_protocol_error(message: Message) -> None:
+    with pytest.raises(ProtocolError):
+        Decoder().decode(pack(message))
+
+
+def test_a_definition_comes_once_and_is_a_dataclass() -> None:
+    @dataclass
+    class Local:
+        a: int
+
+    wrapper = RowWrapper()
+    wrapper.wire_rows([(Local(1),)], "c", "s", ["x"])
+    (define,) = wrapper.classes.defines
+    definitions = Definitions()
+    definitions.define(define)
+    with pytest.raises(ProtocolError, match="new name"):
+        definitions.define(define)
+
+
+def test_a_large_bundle_becomes_frames_in_the_same_order() -> None:
+    rows = [(index, "x" * 30) for index in range(50)]
+    whole = Bundle([WireBatch(1, 2, 3, rows, list(range(50)), list(range(50)), [((1, 2),)] * 50)], credits=[Credit(1, 2, 3)])
+    frames = Encoder(RowWrapper(), most_bytes=400).encode(whole)
+    assert max(map(len, frames)) <= 400 + HEADER_BYTES
+    got = [Decoder().decode(payload) for payload in payloads(frames)]
+    parts = [batch for bundle in got if isinstance(bundle, Bundle) for batch in bundle.batches]
+    assert [row for part in parts for row in part.rows] == rows
+    assert [root for part in parts for root in part.roots or ()] == list(range(50))
+    assert isinstance(got[0], Bundle)
+    assert got[0].credits == [Credit(1, 2, 3)]
+
+
+def test_a_row_larger_than_a_frame_is_left_out_alone() -> None:
+    refused: list[tuple[WireBatch, WireError]] = []
+    encoder = Encoder(RowWrapper(), most_bytes=400, on_refused=lambda batch, error: refused.append((batch, error)))
+    message = Bundle([WireBatch(1, 2, 3, [(1,), ("x" * 1000,), (3,)], [7, 8, 9])])
+    parts = [Decoder().decode(payload) for payload in payloads(encoder.encode(message))]
+    rows = [row for part in parts if isinstance(part, Bundle) for batch in part.batches for row in batch.rows]
+    assert rows == [(1,), (3,)]
+    ((batch, error),) = refused
+    assert batch.roots == [8]
+    assert "a frame holds 400" in str(error)
+
+
+def test_a_handover_larger_than_a_frame_is_refused() -> None:
+    with pytest.raises(WireError, match="larger than the 400 bytes"):
+        Encoder(RowWrapper(), most_bytes=400).encode(Handover(1, 2, 3, b"x" * 500, [], []))

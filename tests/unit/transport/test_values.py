@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import math
+import uuid
+import zoneinfo
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Any
+
+import cloudpickle
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pasps.api.tuples import values_type
+from pasps.errors import ProtocolError, WireError
+from pasps.transport.codec import Decoder, Encoder
+from pasps.transport.frames import HEADER_BYTES
+from pasps.transport.messages import Bundle, WireBatch
+from pasps.transport.values import MOST_DEPTH, RowWrapper
+from tests.unit.transport import sample_classes as samples
+
+
+def travel(rows: list[tuple[Any, ...]], allow_pickle: bool = False) -> list[tuple[Any, ...]]:
+    """Rows after a walk over the wire."""
+    wrapper = RowWrapper(allow_pickle)
+    decoder = Decoder(allow_pickle)
+    wired = wrapper.wire_rows(rows, "words", "default", ["a", "b", "c"])
+    got = [decoder.decode(frame[HEADER_BYTES:]) for frame in Encoder(wrapper).encode(Bundle([WireBatch(1, 2, 3, wired)]))]
+    bundle = got[-1]
+    assert isinstance(bundle, Bundle)
+    assert got[:-1] == [None] * (len(got) - 1)
+    return bundle.batches[0].rows
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal in value and in type, all the way down; nan is the same as nan."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, float):
+        return (left == right and math.copysign(1, left) == math.copysign(1, right)) or (math.isnan(left) and math.isnan(right))
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return same(list(left.items()), list(right.items()))
+    if isinstance(left, set | frozenset):
+        return same(sorted(left, key=repr), sorted(right, key=repr))
+    if isinstance(left, decimal.Decimal):
+        return left.as_tuple() == right.as_tuple()
+    if isinstance(left, dt.datetime | dt.time):
+        return left.isoformat() == right.isoformat() and left.fold == right.fold and type(left.tzinfo) is type(right.tzinfo)
+    if isinstance(left, samples.Point):
+        return same(vars(left), vars(right))
+    if isinstance(left, samples.Frozen):
+        return same(left.name, right.name)
+    return bool(left == right)
+
+
+zones = st.none() | st.sampled_from(
+    [dt.UTC, dt.timezone(dt.timedelta(hours=-3, minutes=-30), "here"), zoneinfo.ZoneInfo("UTC"), dt.timezone(dt.timedelta(seconds=61))]
+)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary()
+    | st.datetimes(timezones=zones)
+    | st.dates()
+    | st.times(timezones=zones)
+    | st.timedeltas()
+    | st.decimals(allow_nan=False)
+    | st.just(decimal.Decimal("NaN"))
+    | st.uuids()
+    | st.sampled_from([*samples.Color, *samples.Level, samples.Access.READ, samples.Access.READ | samples.Access.WRITE, samples.Access(0)])
+)
+all_keys = st.recursive(
+    scalars, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3) | st.builds(samples.Frozen, inner)
+)
+
+
+@st.composite
+def keys(draw: st.DrawFn) -> Any:
+    # a function, since Hypothesis prints strategies whole and these are long
+    return draw(all_keys)
+
+
+nested = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(keys(), inner, max_size=3)
+        | st.sets(keys(), max_size=3)
+        | st.frozensets(keys(), max_size=3)
+        | st.builds(samples.Point, inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.tuples(nested, st.integers(-(2**70), 2**70), st.text(st.characters())), max_size=4))
+def test_all_that_may_travel_comes_back_exactly(rows: list[tuple[Any, ...]]) -> None:
+    assert same(travel(rows), rows)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\ud800",
+        {"\ud800": ["\udfff"]},
+        [2**64, {2**65: -(2**63) - 1}],
+        -(2**63),
+        2**64 - 1,
+        {None: 1, 1.5: 2, b"k": 3, True: 4},
+        (),
+        [[], {}, (), set(), frozenset()],
+        float("-inf"),
+        -0.0,
+        decimal.Decimal("sNaN12"),
+        decimal.Decimal("-0E+5"),
+        dt.datetime(2020, 10, 25, 2, 30, fold=1, tzinfo=zoneinfo.ZoneInfo("Europe/Rome")),
+        dt.datetime.max,
+        uuid.UUID(int=1),
+        samples.Empty(),
+        samples.Frozen(samples.Frozen((1, 2))),
+    ],
+    ids=repr,
+)
+def test_corner_of_a_type_comes_back_exactly(value: Any) -> None:
+    assert same(travel([(value,)]), [(value,)])
+
+
+def test_plain_rows_go_as_they_are() -> None:
+    rows = [(1, "a", b"b", None), (2**80, "\ud800", 1.5, True)]
+    assert RowWrapper().wire_rows(rows, "c", "s", []) is rows
+
+
+def test_rows_whose_values_have_names_travel_as_tuples() -> None:
+    kind = values_type(("a", "b"))
+    assert same(travel([kind((1, "x"))]), [(1, "x")])
+    assert same(travel([kind((1, ("x",)))]), [(1, ("x",))])
+
+
+def test_plain_columns_stay_untouched_beside_wrapped_ones() -> None:
+    wired = RowWrapper().wire_rows([("a", (1,)), ("b", (2,))], "c", "s", ["x", "y"])
+    assert [row[0] for row in wired] == ["a", "b"]
+    assert {type(row[1]) for row in wired} == {msgspec.msgpack.Ext}
+
+
+def test_a_list_changed_after_it_was_taken_is_sent_as_it_was() -> None:
+    inner: list[Any] = [1]
+    outer: dict[str, Any] = {"k": inner}
+    wired = RowWrapper().wire_rows([(inner, outer)], "c", "s", ["x", "y"])
+    inner.append(object())
+    outer["new"] = object()
+    assert wired == [([1], {"k": [1]})]
+
+
+def test_instance_is_made_without_init_and_keeps_what_is_beside_its_fields() -> None:
+    value, slotted = travel([(samples.Derived(3, scale=5), samples.WithSlot(1))])[0]
+    assert (value.width, value.area, value.cached) == (3, 15, "beside the fields 15")
+    assert (slotted.value, slotted.extra) == (1, 2)
+
+
+def test_frozen_instance_stays_frozen() -> None:
+    (value,) = travel([(samples.Frozen("a"),)])[0]
+    with pytest.raises(FrozenInstanceError):
+        value.name = "b"
+
+
+def test_flags_and_enums_come_back_as_the_same_member() -> None:
+    (row,) = travel([(samples.Color.RED, samples.Level.HIGH, samples.Access.READ | samples.Access.WRITE)])
+    assert row[0] is samples.Color.RED
+    assert row[1] is samples.Level.HIGH
+    assert row[2] is samples.Access.READ | samples.Access.WRITE
+
+
+class NoReduceError:
+    def __reduce__(self) -> str:
+        raise RuntimeError("never")
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "cure"),
+    [
+        (samples.Plain(1), "tests.unit.transport.sample_classes.Plain", "pasps.wire.pickle: true"),
+        (object(), "object", "emit plain values or a dataclass"),
+        (type("Words", (str,), {"__module__": "m"})("x"), "m.Words", "emit str(value)"),
+        (type("float64", (float,), {"__module__": "numpy"})(1.5), "numpy.float64", "emit value.item()"),
+        (type("ndarray", (), {"__module__": "numpy"})(), "numpy.ndarray", "emit value.tolist()"),
+        (samples.AlsoDict(), "tests.unit.transport.sample_classes.AlsoDict", "emit dict(value)"),
+        (msgspec.msgpack.Ext(1, b""), "msgspec.msgpack.Ext", "dataclass"),
+        (
+            dt.datetime(2020, 1, 1, tzinfo=type("Zone", (dt.tzinfo,), {"__module__": "m"})()),
+            "datetime.datetime",
+            "its time zone is a m.Zone",
+        ),
+    ],
+)
+@pytest.mark.parametrize("nest", [lambda v: v, lambda v: [{"k": (v,)}]], ids=["bare", "nested"])
+def test_a_value_that_cannot_travel_is_refused_with_place_and_cure(value: Any, type_name: str, cure: str, nest: Any) -> None:
+    with pytest.raises(WireError) as caught:
+        RowWrapper().wire_rows([("ok", 1), ("ok", nest(value))], "words", "late", ["word", "what"])
+    error = caught.value
+    assert (error.type_name, error.component, error.stream, error.field, error.row) == (type_name, "words", "late", "what", 1)
+    assert cure in error.cure
+
+
+def test_the_other_rows_of_a_batch_travel() -> None:
+    rows = [(1,), (object(),), ((3,),), (object(),)]
+    good, errors = RowWrapper().wire_each(rows, "c", "s", ["x"])
+    assert good[0] == (1,)
+    assert len(good) == 2
+    assert [error.row for error in errors] == [1, 3]
+
+
+def nest(levels: int, inner: Any, wrap: Any) -> Any:
+    for _ in range(levels):
+        inner = wrap(inner)
+    return inner
+
+
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: {1: v, (): 0}, samples.Point], ids=str)
+def test_depth_is_limited_on_both_sides(wrap: Any) -> None:
+    deep = nest(MOST_DEPTH, 2**70, wrap)
+    assert travel([(deep,)]) == [(deep,)]
+    for levels in (MOST_DEPTH + 3, 5000):
+        with pytest.raises(WireError, match="nested deeper than 64"):
+            travel([(nest(levels, 1, wrap),)])
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append({"again": loop})
+    with pytest.raises(WireError, match="contains itself"):
+        travel([(loop,)], allow_pickle=True)
+
+
+def test_a_field_without_value_is_refused() -> None:
+    value = samples.Derived(1)
+    del value.area
+    with pytest.raises(WireError, match="its field 'area' has no value"):
+        travel([(value,)])
+
+
+def test_anything_travels_where_pickling_is_allowed() -> None:
+    rows = [(samples.Plain(3), [samples.Plain(4)], len)]
+    assert travel(rows, allow_pickle=True) == rows
+    with pytest.raises(WireError, match="cannot be pickled either"):
+        travel([(NoReduceError(),)], allow_pickle=True)
+
+
+def test_pickles_are_refused_where_they_are_not_allowed() -> None:
+    wrapper = RowWrapper(allow_pickle=True)
+    rows = wrapper.wire_rows([(samples.Plain(1),)], "c", "s", ["x"])
+    (frame,) = Encoder(wrapper).encode(Bundle([WireBatch(1, 2, 3, rows)]))
+    with pytest.raises(ProtocolError, match=r"pasps\.wire\.pickle is off here"):
+        Decoder().decode(frame[HEADER_BYTES:])
+
+
+def test_local_classes_are_sent_once_a_connection_and_keep_their_identity() -> None:
+    @dataclass(frozen=True)
+    class Local:
+        a: int
+
+    class Shade(enum.Enum):
+        DARK = 1
+
+    wrapper, decoder = RowWrapper(), Decoder()
+    encoder, other = Encoder(wrapper), Encoder(wrapper)
+    message = Bundle([WireBatch(1, 2, 3, wrapper.wire_rows([(Local(5), [Shade.DARK])], "c", "s", ["x", "y"]))])
+    frames = [encoder.encode(message), encoder.encode(message)]
+    assert [len(some) for some in frames] == [3, 1]
+    got = [decoder.decode(frame[HEADER_BYTES:]) for some in frames for frame in some]
+    assert got[:2] == [None, None]
+    for bundle in got[2:]:
+        assert isinstance(bundle, Bundle)
+        value, (shade,) = bundle.batches[0].rows[0]
+        # this process has the classes already
+        assert type(value) is Local
+        assert value.a == 5
+        assert shade is Shade.DARK
+    assert len(other.encode(message)) == 3
+
+
+def test_a_class_of_a_module_pickled_by_value_is_sent() -> None:
+    cloudpickle.register_pickle_by_value(samples)
+    try:
+        wrapper = RowWrapper()
+        wrapper.wire_rows([(samples.Point(1),)], "c", "s", ["x"])
+        assert len(wrapper.classes.defines) == 1
+    finally:
+        cloudpickle.unregister_pickle_by_value(samples)
+
+
+def test_a_local_class_that_cannot_be_pickled_is_refused_with_a_cure() -> None:
+    @dataclass
+    class Local:
+        a: int
+        held = NoReduceError()
+
+    with pytest.raises(WireError, match="move its class into a module"):
+        travel([(Local(1),)])
