@@ -1,0 +1,130 @@
+"""Storm's XOR ledger for the tuples of one spout task. Pure: ids in, finished tuple ids out. Called by the spout executor.
+
+Every root id starts with itself as its value; each ack XORs a delta into it; at zero all descendants are done.
+The root's own id serves as the edge id of its first copy, so a chain of one-to-one steps comes back as "delta = root".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import repeat
+from typing import Any
+
+Entry = tuple[Any, float]
+"""The user's tuple id, and when it was emitted."""
+
+
+class AckLedger:
+    """Pending spout tuples in two buckets that rotate once per time-out, so that an entry expires after 1 to 2 time-outs.
+
+    A root is unknown, pending, or done (forgotten). pending -> done by ack (value zero), by fail, or by expiry.
+    What arrives for an unknown root is late and is dropped, as in Storm.
+    """
+
+    __slots__ = ("_new", "_old", "_partial")
+
+    def __init__(self) -> None:
+        self._new: dict[int, Entry] = {}
+        self._old: dict[int, Entry] = {}
+        self._partial: dict[int, int] = {}  # values of the roots that some ack has touched
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._old)
+
+    def add(self, roots: list[int], tup_ids: list[Any], now: float) -> None:
+        """Start to track `roots`; must come before anything is handed over that carries them."""
+        self._new.update(zip(roots, zip(tup_ids, repeat(now)), strict=False))
+
+    def ack(self, roots: list[int], deltas: list[int] | None) -> list[Entry]:
+        """Apply acks; `deltas` None means that each equals its root. Returns the entries that are done now."""
+        if deltas is not None and deltas is not roots and deltas != roots:
+            return self._ack_each(roots, deltas)
+        if self._partial and not self._partial.keys().isdisjoint(roots):
+            return self._ack_each(roots, roots)
+        return self._pop(roots)
+
+    def _ack_each(self, roots: list[int], deltas: list[int]) -> list[Entry]:
+        done: list[int] = []
+        partial, new, old = self._partial, self._new, self._old
+        for root, delta in zip(roots, deltas, strict=True):
+            if root not in new and root not in old:
+                continue
+            value = partial.get(root, root) ^ delta
+            if value:
+                partial[root] = value
+            else:
+                partial.pop(root, None)
+                done.append(root)
+        return self._pop(done)
+
+    def _pop(self, roots: list[int]) -> list[Entry]:
+        found = list(map(self._new.pop, roots, repeat(None)))
+        if None not in found:
+            return found  # type: ignore[return-value]
+        if self._old:
+            missing = [root for root, entry in zip(roots, found, strict=True) if entry is None]
+            found += map(self._old.pop, missing, repeat(None))
+        return [entry for entry in found if entry is not None]
+
+    def fail(self, roots: list[int]) -> list[Entry]:
+        """Give up `roots`; returns the entries that were still pending."""
+        for root in roots:
+            self._partial.pop(root, None)
+        return self._pop(roots)
+
+    def fail_all(self) -> list[Entry]:
+        """Give up everything that is pending."""
+        entries = [*self._old.values(), *self._new.values()]
+        self._old, self._new, self._partial = {}, {}, {}
+        return entries
+
+    def rotate(self) -> list[Entry]:
+        """One time-out has passed: returns what expired, oldest first."""
+        expired = self._old
+        self._old, self._new = self._new, {}
+        for root in expired:
+            self._partial.pop(root, None)
+        return list(expired.values())
+
+
+class ReplayTracker:
+    """Tells first emissions from replays: a tuple id that failed and is emitted again is a replay.
+
+    `debt` emissions, known from before a crash of the spout's worker, count as replays too.
+    """
+
+    __slots__ = ("_failed", "debt")
+
+    _MOST = 1_000_000
+
+    def __init__(self, debt: int = 0) -> None:
+        self._failed: set[Hashable] = set()
+        self.debt = debt
+
+    def failed(self, tup_ids: list[Any]) -> None:
+        """Remember ids whose next emission is a replay; unhashable ids are not remembered."""
+        for tup_id in tup_ids:
+            try:
+                self._failed.add(tup_id)
+            except TypeError:
+                continue
+        while len(self._failed) > self._MOST:
+            self._failed.pop()
+
+    def count(self, tup_ids: list[Any] | None, emitted: int) -> int:
+        """How many of `emitted` tuples were replays."""
+        replays = 0
+        if self._failed and tup_ids is not None:
+            for tup_id in tup_ids:
+                try:
+                    again = tup_id in self._failed
+                except TypeError:
+                    continue
+                if again:
+                    self._failed.discard(tup_id)
+                    replays += 1
+        if self.debt:
+            old = min(self.debt, emitted - replays)
+            self.debt -= old
+            replays += old
+        return replays

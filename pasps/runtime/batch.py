@@ -1,0 +1,70 @@
+"""The unit that is queued, routed, handed over and sent: tuples of one edge, from one task to one task."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+from pasps.groupings.base import Pick
+
+Row = tuple[Any, ...]
+Links = tuple[tuple[int, int], ...]
+
+
+class Batch:
+    """Rows in order, with what the ledger must know of each.
+
+    `roots` None: untracked. Else row i descends from spout tuple `roots[i]` (0: it is untracked) by edge id `edges[i]`;
+    the two lists may be the same object. A row with several roots has root 0 and its (root, edge) pairs in `links[i]`.
+    `origin` is the worker whose credit the rows hold until they are taken out of an inbox.
+    Lists are shared by reference between batches and never changed in place.
+    """
+
+    __slots__ = ("edge", "edges", "links", "origin", "roots", "rows", "source", "task")
+
+    def __init__(
+        self,
+        edge: int,
+        task: int,
+        source: int,
+        rows: list[Row],
+        roots: list[int] | None = None,
+        edges: list[int] | None = None,
+        links: list[Links | None] | None = None,
+        origin: str = "",
+    ) -> None:
+        self.edge = edge
+        self.task = task
+        self.source = source
+        self.rows = rows
+        self.roots = roots
+        self.edges = edges
+        self.links = links
+        self.origin = origin
+
+    def part(self, start: int, stop: int) -> Batch:
+        """Rows `start` to `stop`, as a batch of their own."""
+        stretch = slice(start, stop)
+        roots, edges, links = self.roots, self.edges, self.links
+        cut = None if roots is None else roots[stretch]
+        return Batch(
+            self.edge,
+            self.task,
+            self.source,
+            self.rows[stretch],
+            cut,
+            cut if edges is roots or edges is None else edges[stretch],
+            None if links is None else links[stretch],
+            self.origin,
+        )
+
+
+def pick_rows(rows: list[Any], pick: Pick) -> list[Any]:
+    """The elements that a grouping picked."""
+    if pick is None:
+        return rows
+    if isinstance(pick, slice):
+        return rows[pick]
+    if len(pick) == 1:
+        return [rows[pick[0]]]
+    return list(itemgetter(*pick)(rows))

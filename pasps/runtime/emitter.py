@@ -1,0 +1,233 @@
+"""From what a component emitted to batches on their way: ids, grouping, credit. One emitter for each executor.
+
+Called by the executors; calls the groupings and `Target.send`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from pasps.api.blueprint import Edge
+from pasps.api.groupings import KEYED, Kind
+from pasps.groupings.base import Pick, Splitter, TargetView
+from pasps.ids import IdSource
+from pasps.runtime.ack_box import AckBox
+from pasps.runtime.batch import Batch, Links, Row, pick_rows
+from pasps.runtime.lineage import split_links
+from pasps.runtime.target import Target
+
+
+class Lane:
+    """One subscription as this sender serves it: its grouping, and the targets by task index."""
+
+    __slots__ = ("by_task", "direct", "edge", "first_task", "simple", "splitter", "targets", "waiting")
+
+    def __init__(self, edge: Edge, splitter: Splitter, targets: list[Target], first_task: int) -> None:
+        self.edge = edge.index
+        self.splitter = splitter
+        self.targets = targets
+        self.first_task = first_task
+        self.direct = edge.grouping.kind is Kind.DIRECT
+        self.by_task = edge.grouping.kind in KEYED
+        self.simple = splitter.fan == 1 and not self.direct
+
+
+class Port:
+    """One output stream of this sender: its width, its subscriptions, and how much was emitted."""
+
+    __slots__ = ("component", "copies", "direct", "emitted", "fields", "lanes", "only", "stream", "width")
+
+    def __init__(self, component: str, stream: str, fields: tuple[str, ...], direct: bool, lanes: list[Lane]) -> None:
+        self.component = component
+        self.stream = stream
+        self.fields = fields
+        self.width = len(fields)
+        self.direct = direct
+        self.lanes = lanes
+        self.only = lanes[0] if len(lanes) == 1 and lanes[0].simple else None
+        self.emitted = 0
+        self.copies = 0
+
+
+Delivery = tuple[Lane, int, Pick]
+
+
+class Emitter:
+    """Routes rows; what has no credit yet is parked in order, and while anything is parked the executor must not run."""
+
+    __slots__ = ("_acks", "_ids", "_wake", "parked", "ports", "source")
+
+    def __init__(self, source: int, ports: dict[str, Port], acks: AckBox, ids: IdSource, waiter: Any) -> None:
+        self.source = source
+        self.ports = ports
+        self.parked: deque[tuple[Lane, Batch]] = deque()
+        self._acks = acks
+        self._ids = ids
+        self._wake = waiter
+
+    def route(
+        self,
+        port: Port,
+        rows: list[Row],
+        roots: list[int] | None,
+        edges: list[int] | None,
+        links: list[Links | None] | None = None,
+        source: int | None = None,
+    ) -> None:
+        """Hand `rows` over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked."""
+        port.emitted += len(rows)
+        sender = self.source if source is None else source
+        lane = port.only
+        if lane is not None:
+            port.copies += len(rows)
+            for task, pick in lane.splitter.split(rows):
+                if pick is None:
+                    batch = Batch(lane.edge, task, sender, rows, roots, edges, links)
+                else:
+                    batch = _picked(lane.edge, task, sender, pick, rows, roots, edges, links)
+                self._offer(lane, batch)
+            return
+        deliveries = [
+            (lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)
+        ]
+        self.deliver(port, deliveries, rows, roots, edges, links, sender)
+
+    def choose(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
+        """Choose the receivers of one row now, because its emitter wants to know them or named one."""
+        if direct_task is None:
+            return [(lane, task, None) for lane in port.lanes if not lane.direct for task, _ in lane.splitter.split([row])]
+        found: list[Delivery] = []
+        for lane in port.lanes:
+            index = direct_task - lane.first_task
+            if lane.direct and 0 <= index < len(lane.targets):
+                found.append((lane, index, None))
+        return found
+
+    def deliver(
+        self,
+        port: Port,
+        deliveries: list[Delivery],
+        rows: list[Row],
+        roots: list[int] | None,
+        edges: list[int] | None,
+        links: list[Links | None] | None,
+        source: int,
+    ) -> None:
+        """Hand rows to receivers that are chosen already: any number of copies of each row."""
+        if roots is None or edges is None:
+            for lane, task, pick in deliveries:
+                batch = Batch(lane.edge, task, source, pick_rows(rows, pick))
+                port.copies += len(batch.rows)
+                self._offer(lane, batch)
+            return
+        left = [0] * len(rows)
+        positions = [_positions(pick, len(rows)) for _, _, pick in deliveries]
+        for chosen in positions:
+            for i in chosen:
+                left[i] += 1
+        self._ack_leaves(left, roots, edges, links)
+        owed, owed_links = list(edges), links
+        if links is not None:
+            owed_links = list(links)
+        for (lane, task, pick), chosen in zip(deliveries, positions, strict=True):
+            ids, parts = self._ids_for(chosen, left, owed, owed_links)
+            port.copies += len(chosen)
+            self._offer(lane, Batch(lane.edge, task, source, pick_rows(rows, pick), pick_rows(roots, pick), ids, parts))
+
+    def _ack_leaves(self, counts: list[int], roots: list[int], edges: list[int], links: list[Links | None] | None) -> None:
+        if 0 not in counts:
+            return
+        leaves = [i for i, count in enumerate(counts) if not count]
+        self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
+        for i in leaves:
+            for root, edge in (links[i] if links is not None else None) or ():
+                self._acks.ack_one(root, edge)
+
+    def _ids_for(
+        self, chosen: list[int], left: list[int], owed: list[int], owed_links: list[Links | None] | None
+    ) -> tuple[list[int], list[Links | None] | None]:
+        """Ids for one copy of the chosen rows; the last copy of a row gets what its other copies leave over."""
+        fresh = self._ids.edges(len(chosen))
+        ids: list[int] = []
+        parts: list[Links | None] = []
+        for i, new in zip(chosen, fresh, strict=True):
+            left[i] -= 1
+            links = owed_links[i] if owed_links is not None else None
+            if not left[i]:
+                ids.append(owed[i])
+                parts.append(links)
+                continue
+            ids.append(new)
+            owed[i] ^= new
+            if links is not None and owed_links is not None:
+                part, owed_links[i] = split_links(links, 2, self._ids)
+                parts.append(part)
+            else:
+                parts.append(None)
+        return ids, None if owed_links is None else parts
+
+    def _offer(self, lane: Lane, batch: Batch) -> None:
+        target = lane.targets[batch.task]
+        rest: Batch | None = batch
+        if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
+            rest = target.send(batch)
+        if rest is not None:
+            self.parked.append((lane, rest))
+            target.waiters.append(self._wake)
+
+    def unpark(self) -> bool:
+        """Send what has credit now, in order for each target; True when nothing is held back any more."""
+        held, self.parked = self.parked, deque()
+        stuck: set[int] = set()
+        for lane, batch in held:
+            target = lane.targets[batch.task]
+            rest = batch if id(target) in stuck else target.send(batch)
+            if rest is not None:
+                if id(target) not in stuck:
+                    stuck.add(id(target))
+                    target.waiters.append(self._wake)
+                self.parked.append((lane, rest))
+        return not self.parked
+
+    def refresh(self, views: Callable[[str], TargetView], serves: Callable[[Target], bool]) -> None:
+        """A new activation table: groupings see it at once, and what is parked for a replica that was put out is routed anew.
+
+        `views` gives the receivers of a component, `serves` says whether a target may still be sent to.
+        """
+        for port in self.ports.values():
+            for lane in port.lanes:
+                lane.splitter.refresh(views(lane.targets[0].component))
+        held, self.parked = self.parked, deque()
+        for lane, batch in held:
+            if lane.by_task or serves(lane.targets[batch.task]):
+                self._offer(lane, batch)
+                continue
+            for task, pick in lane.splitter.split(batch.rows):
+                again = batch if pick is None else _picked(
+                    lane.edge, task, batch.source, pick, batch.rows, batch.roots, batch.edges, batch.links
+                )
+                again.task = task
+                self._offer(lane, again)
+
+
+def _positions(pick: Pick, size: int) -> list[int]:
+    if pick is None:
+        return list(range(size))
+    return list(range(*pick.indices(size))) if isinstance(pick, slice) else pick
+
+
+def _picked(
+    edge: int,
+    task: int,
+    source: int,
+    pick: Pick,
+    rows: list[Row],
+    roots: list[int] | None,
+    edges: list[int] | None,
+    links: list[Links | None] | None,
+) -> Batch:
+    some = None if roots is None else pick_rows(roots, pick)
+    ids = some if edges is roots or edges is None else pick_rows(edges, pick)
+    return Batch(edge, task, source, pick_rows(rows, pick), some, ids, None if links is None else pick_rows(links, pick))

@@ -1,0 +1,208 @@
+"""Builds what a worker hosts: executors with their emitters, and instances bound to them. Called when a table places them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from pasps.api.blueprint import Blueprint, ComponentPlan
+from pasps.api.bolt import Bolt
+from pasps.api.context import TopologyContext
+from pasps.api.function import FunctionBolt
+from pasps.api.spout import Spout
+from pasps.clock import Clock
+from pasps.config import Settings, merged
+from pasps.groupings.registry import make_splitter
+from pasps.ids import IdSource
+from pasps.runtime.ack_box import AckBox
+from pasps.runtime.batch import Batch
+from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
+from pasps.runtime.emitter import Emitter, Lane, Port
+from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.inline_executor import InlineExecutor
+from pasps.runtime.movability import thaw
+from pasps.runtime.origin import Origin
+from pasps.runtime.runners import make_runner
+from pasps.runtime.settler import Flags, Settler
+from pasps.runtime.spout_collector import SpoutCollector
+from pasps.runtime.spout_executor import SpoutExecutor
+from pasps.runtime.target import Target
+from pasps.runtime.task_slot import TaskSlot
+from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor, WaitingExecutor
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a worker gives to everything it hosts."""
+
+    worker: str
+    clock: Clock
+    ids: IdSource
+    acks: AckBox
+    schedule: Callable[[Executor], None]
+    release: Callable[[str], Callable[[Batch, int], None]]
+    release_output: Callable[[], None]
+    targets: Callable[[str], list[Target]]
+    active: Callable[[str], list[int]]
+    report: Callable[[str, int, BaseException | str], None]
+    spawn: Spawn
+    notify: Callable[[BoltExecutor], None]
+    call_at: Callable[[float, Callable[[], None]], None]
+
+
+class Hosting:
+    """One for each worker. Raises what `initialize` raises."""
+
+    def __init__(self, blueprint: Blueprint, services: Services) -> None:
+        self._blueprint = blueprint
+        self._services = services
+        self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
+        self.settings = {
+            name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()
+        }
+        self._random = Random(services.ids.edges(1)[0])
+
+    def bolt_executor(self, plan: ComponentPlan, replica: int) -> BoltExecutor:
+        """The executor of one replica, without tasks yet."""
+        services, settings = self._services, self.settings[plan.id]
+        sample = plan.make() if plan.shape == "function" else None
+        batched = bool(getattr(sample, "batch", False))
+        common = (plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
+        executor: BoltExecutor
+        if plan.execution == "inline":
+            most = settings.producer_batch_size
+            executor = InlineExecutor(*common, settings.flush_interval_seconds, services.release_output, most)
+        elif plan.execution == "async":
+            executor = AsyncExecutor(*common, batched, settings.producer_batch_size, plan.concurrency)
+            executor.bind(services.spawn)
+        else:
+            # one call runs, one waits for the thread, so that the thread need not wait for the loop
+            executor = ThreadExecutor(*common, batched, settings.producer_batch_size, 2)
+            executor.bind(services.notify)
+        self._equip(executor, plan, sample)
+        return executor
+
+    def _equip(self, executor: BoltExecutor, plan: ComponentPlan, sample: Any) -> None:
+        services = self._services
+
+        def report(error: BaseException) -> None:
+            executor.meter.errors += 1
+            services.report(plan.id, plan.first_task + executor.replica, error)
+
+        executor.emitter = self._emitter(plan, plan.first_task + executor.replica, executor)
+        executor.settler = Settler(executor.emitter, services.acks, services.ids, executor.meter, report)
+        origins = {edge.index: Origin(self._blueprint, edge) for edge in plan.inputs}
+        if isinstance(executor, WaitingExecutor):
+            executor.origins = origins
+        if isinstance(executor, InlineExecutor):
+            executor.runner = make_runner(plan, executor.settler, origins, executor.flags, report, sample)
+
+    def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor) -> Emitter:
+        ports = {}
+        for name, stream in plan.streams.items():
+            fields = tuple(stream.fields)
+            lanes = [self._lane(edge.index, fields, task_id) for edge in self._blueprint.outputs(plan.id, name)]
+            ports[name] = Port(plan.id, name, fields, stream.direct, lanes)
+        return Emitter(task_id, ports, self._services.acks, self._services.ids, executor)
+
+    def _lane(self, index: int, fields: tuple[str, ...], task_id: int) -> Lane:
+        edge, services = self._blueprint.edges[index], self._services
+        target = self._blueprint.components[edge.target]
+        band = self.settings[edge.source].locality_band_seconds
+        random = Random(self._random.getrandbits(64))
+        context = self.context(edge.source, 0, None)
+        splitter = make_splitter(edge, fields, target.first_task, task_id, band, services.clock, random, context)
+        return Lane(edge, splitter, services.targets(edge.target), target.first_task)
+
+    # ---- instances
+
+    def context(self, component: str, task: int, position: Any) -> TopologyContext:
+        """The context of one task in this worker."""
+        services = self._services
+
+        def report(text: str) -> None:
+            services.report(component, self._blueprint.components[component].first_task + task, text)
+
+        return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report)
+
+    def slot(self, plan: ComponentPlan, task: int, executor: BoltExecutor) -> TaskSlot:
+        """A task without an instance yet, hosted by `executor`."""
+        slot = TaskSlot(plan.id, task, plan.first_task + task, executor)
+        if plan.shape != "function":
+            kinds: dict[str, type[Collector]] = {"inline": Collector, "async": AsyncCollector, "thread": ThreadCollector}
+            slot.collector = kinds[plan.execution](executor.emitter)
+        return slot
+
+    def fill(self, slot: TaskSlot, executor: BoltExecutor) -> None:
+        """Give the task a fresh, initialized instance."""
+        plan = self._blueprint.components[slot.component]
+        made = plan.make()
+        if isinstance(made, FunctionBolt):
+            slot.instance = made.function
+            return
+        context = self.context(plan.id, slot.task, None)
+        slot.instance = made
+        _bind(made, slot.collector, context)
+        made.initialize(self._conf(plan), context)
+        self._set_flags(executor, made)
+
+    def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes) -> None:
+        """Give the task the instance that another worker sent."""
+        context = self.context(slot.component, slot.task, None)
+        instance = thaw(state, context, slot.collector)
+        slot.instance = instance
+        _bind(instance, slot.collector, context)
+        instance.on_move_in(context)
+        self._set_flags(executor, instance)
+
+    def adopt(self, slot: TaskSlot, executor: BoltExecutor) -> None:
+        """`executor` runs an instance from now on that another executor of this worker ran before."""
+        if isinstance(slot.instance, Bolt):
+            self._set_flags(executor, slot.instance)
+
+    def report(self, executor: Executor, error: BaseException) -> None:
+        """An exception of user code outside of a step."""
+        executor.meter.errors += 1
+        self._services.report(executor.plan.id, executor.plan.first_task + executor.replica, error)
+
+    def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
+        executor.flags = Flags(anchor=instance.auto_anchor, ack=instance.auto_ack, fail=instance.auto_fail)
+        if isinstance(executor, InlineExecutor):
+            executor.runner.use(executor.flags)
+
+    def spout_executor(self, plan: ComponentPlan, task: int, position: Any, debt: int) -> SpoutExecutor:
+        """A spout task with an initialized instance, asleep."""
+        services, settings = self._services, self.settings[plan.id]
+
+        def report(error: BaseException) -> None:
+            executor.meter.errors += 1
+            services.report(plan.id, executor.task_id, error)
+
+        rank = self._ranks[plan.id]
+        executor = SpoutExecutor(plan, task, rank, services.clock, services.schedule, services.ids, report, services.call_at)
+        executor.emitter = self._emitter(plan, executor.task_id, executor)
+        executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now)
+        executor.max_pending = settings.max_spout_pending
+        executor.tracking = settings.ackers_enabled
+        executor.replays.debt = debt
+        instance = plan.make()
+        executor.instance = instance
+        executor.acks_user = type(instance).ack is not Spout.ack or "ack" in vars(instance)
+        executor.fails_user = type(instance).fail is not Spout.fail or "fail" in vars(instance)
+        instance.ctx = self.context(plan.id, task, position)
+        for name in ("emit", "emit_batch", "save_position"):
+            setattr(instance, name, getattr(executor.collector, name))
+        instance.initialize(self._conf(plan), instance.ctx)
+        return executor
+
+    def _conf(self, plan: ComponentPlan) -> dict[str, Any]:
+        return merged({**self._blueprint.config, **plan.config})
+
+
+def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:
+    instance.ctx = context
+    for name in ("emit", "ack", "fail"):
+        setattr(instance, name, getattr(collector, name))
+

@@ -1,0 +1,70 @@
+"""Bolts that compute: run on the worker's loop, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pasps.api.blueprint import ComponentPlan
+from pasps.clock import Clock
+from pasps.runtime.batch import Batch
+from pasps.runtime.executor import BoltExecutor, Schedule
+from pasps.runtime.pace import STEP_SECONDS, Pace
+from pasps.runtime.runners import Runner
+
+
+class InlineExecutor(BoltExecutor):
+    """Runs chunks that fit the pace until its time is used up, its inbox is empty, or its output finds no room.
+
+    A chunk that took longer than the flush deadline has its output released at once (`release_output`).
+    """
+
+    __slots__ = ("_flush_seconds", "_release_output", "pace", "runner")
+
+    def __init__(
+        self,
+        plan: ComponentPlan,
+        replica: int,
+        rank: int,
+        clock: Clock,
+        schedule: Schedule,
+        release: Callable[[Batch, int], None],
+        flush_seconds: float,
+        release_output: Callable[[], None],
+        most: int,
+    ) -> None:
+        super().__init__(plan, replica, rank, clock, schedule, release)
+        self.runner: Runner
+        self.pace = Pace(most)
+        self._flush_seconds = flush_seconds
+        self._release_output = release_output
+
+    def step(self) -> None:
+        """Work for at most about 2 ms or one tuple, whichever is longer; asks for another turn when there is more."""
+        emitter, inbox = self.emitter, self.inbox
+        if emitter.parked and not emitter.unpark():
+            return
+        if self._ticks:
+            self.run_ticks()
+        now, cpu, pace, meter = self.clock.now, self.clock.cpu, self.pace, self.meter
+        run, slots = self.runner.run, self.slots
+        start = before = now()
+        while inbox.count and not emitter.parked:
+            batch = inbox.take(pace.size)
+            count = len(batch.rows)
+            slot = slots[batch.task]
+            slot.open += count
+            sent, used = self._sent(), cpu()
+            run(slot, batch)
+            meter.ran(batch.edge, count, cpu() - used)
+            after = now()
+            pace.learn(count, after - before, self._sent() - sent)
+            if after - before > self._flush_seconds:
+                self._release_output()
+            before = after
+            if after - start > STEP_SECONDS:
+                break
+        if inbox.count and not emitter.parked:
+            self.wake()
+
+    def _sent(self) -> int:
+        return sum(port.copies for port in self.emitter.ports.values())

@@ -1,0 +1,22 @@
+"""Cumulative counters of one executor: added to once a batch, read by the cut."""
+
+from __future__ import annotations
+
+
+class Meter:
+    """Plain numbers; only the worker's loop writes them."""
+
+    __slots__ = ("acked", "errors", "executed", "failed", "replayed", "seconds")
+
+    def __init__(self) -> None:
+        self.executed: dict[int, int] = {}
+        self.seconds = 0.0
+        self.acked = 0
+        self.failed = 0
+        self.errors = 0
+        self.replayed = 0
+
+    def ran(self, edge: int, count: int, seconds: float) -> None:
+        """`count` tuples of `edge` were executed in `seconds`."""
+        self.executed[edge] = self.executed.get(edge, 0) + count
+        self.seconds += seconds

@@ -1,0 +1,165 @@
+"""One other worker, seen from here: what waits to be sent to it, what was sent, and how far it has marked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from pasps.api.blueprint import Blueprint
+from pasps.errors import ClosedError, PaspsError, WireError
+from pasps.runtime.ack_box import AckBox
+from pasps.runtime.batch import Batch
+from pasps.transport.connection import Connection
+from pasps.transport.messages import Acks, Bundle, Credit, Fails, Load, Mark, Message, WireBatch
+from pasps.transport.values import RowWrapper
+
+_log = logging.getLogger(__name__)
+
+Refuse = Callable[[Batch, WireError], None]
+"""A tuple that cannot travel: report it, and give its credit back."""
+
+
+class Peer:
+    """A door to every task on that worker. Without a connection, what it is given fails: it is never sent later.
+
+    `sent` and `got` count tuples by edge since the connection was made; `marked` is the newest MARK from there.
+    """
+
+    __slots__ = (
+        "_acks_box", "_blueprint", "_bundle", "_credits", "_refuse", "_rows", "buffered", "connection", "first_at", "got",
+        "id", "incarnation", "marked", "sent",
+    )  # fmt: skip
+
+    def __init__(self, worker: str, incarnation: int, blueprint: Blueprint, rows: RowWrapper, acks: AckBox, refuse: Refuse) -> None:
+        self.id = worker
+        self.incarnation = incarnation
+        self.connection: Connection | None = None
+        self.marked = 0
+        self.sent: dict[int, int] = {}
+        self.got: dict[int, int] = {}
+        self.buffered = 0
+        self.first_at = 0.0
+        self._blueprint = blueprint
+        self._rows = rows
+        self._acks_box = acks
+        self._refuse = refuse
+        self._bundle = Bundle([], [], [], [], [])
+        self._credits: dict[tuple[int, int], int] = {}
+
+    def connect(self, connection: Connection) -> None:
+        """A new connection, on which nothing was sent yet."""
+        self.connection = connection
+        self.sent, self.got, self.marked = {}, {}, 0
+        self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
+
+    def lose(self) -> None:
+        """The connection is gone, and all that waited for it."""
+        self.connection = None
+        for batch in self._bundle.batches:
+            self._fail(batch)
+        self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
+
+    def accept(self, batch: Batch) -> None:
+        """Take a batch for a task over there."""
+        wired = self.wire(batch)
+        if not wired.rows:
+            return
+        if self.connection is None:
+            self._fail(wired)
+            return
+        self._bundle.batches.append(wired)
+        self.buffered += len(wired.rows)
+
+    def wire(self, batch: Batch) -> WireBatch:
+        """The batch ready to be encoded; rows that cannot travel are refused, one by one."""
+        edge = self._blueprint.edges[batch.edge]
+        fields = self._blueprint.components[edge.source].streams[edge.stream].fields
+        try:
+            rows = self._rows.wire_rows(batch.rows, edge.source, edge.stream, fields)
+        except WireError:
+            rows, errors = self._rows.wire_each(batch.rows, edge.source, edge.stream, fields)
+            for error in errors:
+                self._refuse(batch.part(error.row, error.row + 1), error)
+            bad = {error.row for error in errors}
+            good = [i for i in range(len(batch.rows)) if i not in bad]
+            return WireBatch(
+                batch.edge,
+                batch.task,
+                batch.source,
+                rows,
+                None if batch.roots is None else [batch.roots[i] for i in good],
+                None if batch.edges is None else [batch.edges[i] for i in good],
+                None if batch.links is None else [batch.links[i] for i in good],
+            )
+        return WireBatch(
+            batch.edge, batch.task, batch.source, rows, batch.roots, None if batch.edges is batch.roots else batch.edges, batch.links
+        )
+
+    def _fail(self, batch: WireBatch) -> None:
+        if batch.roots is not None:
+            self._acks_box.fail(batch.roots)
+        for links in batch.links or ():
+            self._acks_box.fail([root for root, _ in links or ()])
+
+    def credit(self, component: int, task: int, count: int) -> None:
+        """Tell it that `count` of its tuples were taken out of the inbox here."""
+        key = (component, task)
+        self._credits[key] = self._credits.get(key, 0) + count
+        self.buffered += count
+
+    def ack(self, owner: int, roots: list[int], deltas: list[int] | None) -> None:
+        """Acks for a spout task over there."""
+        self._bundle.acks.append(Acks(owner, roots, deltas))
+        self.buffered += len(roots)
+
+    def fail(self, owner: int, roots: list[int]) -> None:
+        """Failures for a spout task over there."""
+        self._bundle.fails.append(Fails(owner, roots))
+        self.buffered += len(roots)
+
+    def load(self, load: Load) -> None:
+        """What a replica here has before it."""
+        self._bundle.loads.append(load)
+        self.buffered += 1
+
+    def waiting(self) -> dict[int, int]:
+        """Tuples in the buffer, by edge."""
+        counts: dict[int, int] = {}
+        for batch in self._bundle.batches:
+            counts[batch.edge] = counts.get(batch.edge, 0) + len(batch.rows)
+        return counts
+
+    def flush(self) -> None:
+        """Send everything that waits, as one frame."""
+        if not self.buffered:
+            return
+        bundle, self._bundle, self.buffered = self._bundle, Bundle([], [], [], [], []), 0
+        bundle.credits = [Credit(component, task, count) for (component, task), count in self._credits.items()]
+        self._credits = {}
+        if self.connection is None:
+            for batch in bundle.batches:
+                self._fail(batch)
+            return
+        for batch in bundle.batches:
+            self.sent[batch.edge] = self.sent.get(batch.edge, 0) + len(batch.rows)
+        if not self.send(bundle):
+            for batch in bundle.batches:
+                self._fail(batch)
+
+    def mark(self, version: int) -> None:
+        """Everything before this was routed by tables older than `version`."""
+        self.flush()
+        self.send(Mark(version))
+
+    def send(self, message: Message) -> bool:
+        """Send one message now; False when there is no connection (its loss is noticed elsewhere)."""
+        if self.connection is None:
+            return False
+        try:
+            self.connection.send(message)
+        except WireError:
+            raise
+        except (ClosedError, PaspsError) as error:
+            _log.debug("worker %s: %s not sent: %s", self.id, type(message).__name__, error)
+            return False
+        return True

@@ -1,0 +1,48 @@
+"""The order of work in a worker: executors that asked for a turn, in topological order, a few milliseconds at a time."""
+
+from __future__ import annotations
+
+from pasps.clock import Clock
+from pasps.runtime.executor import Executor
+
+_PASS_SECONDS = 0.004
+
+
+class Pump:
+    """Executors by rank. A pass that runs out of time goes on where it stopped, so that nobody at the end starves."""
+
+    __slots__ = ("_clock", "_rank", "_ready")
+
+    def __init__(self, ranks: int, clock: Clock) -> None:
+        self._ready: list[list[Executor]] = [[] for _ in range(ranks)]
+        self._rank = 0
+        self._clock = clock
+
+    def schedule(self, executor: Executor) -> None:
+        """Give the executor a turn."""
+        self._ready[executor.rank].append(executor)
+
+    def has_work(self) -> bool:
+        """Whether anyone asked for a turn."""
+        return any(self._ready)
+
+    def run_pass(self) -> None:
+        """One turn for everyone who asked, those included whom an earlier one woke further down."""
+        now = self._clock.now
+        end = now() + _PASS_SECONDS
+        ready = self._ready
+        for rank in range(self._rank, len(ready)):
+            if not ready[rank]:
+                continue
+            turns, ready[rank] = ready[rank], []
+            for done, executor in enumerate(turns, 1):
+                executor.queued = False
+                executor.step()
+                if now() > end and done < len(turns):
+                    ready[rank][:0] = turns[done:]
+                    self._rank = rank
+                    return
+            if now() > end:
+                self._rank = rank + 1
+                return
+        self._rank = 0

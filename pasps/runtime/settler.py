@@ -1,0 +1,239 @@
+"""The end of a step: what it emitted gets its lineage and is routed, what it finished is acked or failed.
+
+`settle` is the general way, tuple by tuple; `pass_on`, `ack_all` are the ways of whole batches that need no more.
+Called by the executors on the worker's loop; calls the emitter and the ack box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pasps.api.tuples import DEFAULT_STREAM, Tuple
+from pasps.ids import IdSource
+from pasps.runtime.ack_box import AckBox
+from pasps.runtime.batch import Batch, Links, Row
+from pasps.runtime.collector import Emission, Quiet, Raised, Verdict
+from pasps.runtime.emitter import Emitter, Port
+from pasps.runtime.lineage import split_edges, split_links
+from pasps.runtime.meter import Meter
+from pasps.runtime.task_slot import TaskSlot
+
+PENDING, ACKED, FAILED = 0, 1, 2
+"""`Tuple.state`: a tuple leaves PENDING once, and later verdicts on it are ignored."""
+
+
+class Flags:
+    """The switches of a bolt."""
+
+    __slots__ = ("ack", "anchor", "fail")
+
+    def __init__(self, anchor: bool = True, ack: bool = True, fail: bool = True) -> None:
+        self.anchor, self.ack, self.fail = anchor, ack, fail
+
+
+class _Owned:
+    """Rows of one stream that wait for the end of the step, with the ids they own."""
+
+    __slots__ = ("edges", "links", "many", "roots", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.roots: list[int] = []
+        self.edges: list[int] = []
+        self.links: list[Links | None] = []
+        self.many = False
+
+
+class Settler:
+    """Of one executor. `flush` must follow every series of `settle` calls."""
+
+    __slots__ = ("_acks", "_emitter", "_ids", "_meter", "_owned", "_report", "default")
+
+    def __init__(
+        self, emitter: Emitter, acks: AckBox, ids: IdSource, meter: Meter, report: Callable[[BaseException], None]
+    ) -> None:
+        self._emitter = emitter
+        self._acks = acks
+        self._ids = ids
+        self._meter = meter
+        self._report = report
+        self._owned: dict[str, _Owned] = {}
+        self.default: Port | None = emitter.ports.get(DEFAULT_STREAM)
+
+    # ---- whole batches
+
+    def pass_on(self, batch: Batch, rows: list[Row], slot: TaskSlot) -> None:
+        """One output for each input: ids are handed on as they are, and the ledger need not hear of it."""
+        self._meter.acked += len(rows)
+        slot.open -= len(rows)
+        if self.default is None:
+            self._ack_ids(batch.roots, batch.edges, batch.links)
+        else:
+            self._emitter.route(self.default, rows, batch.roots, batch.edges, batch.links, slot.task_id)
+
+    def ack_all(self, batch: Batch, slot: TaskSlot) -> None:
+        """No output."""
+        self._meter.acked += len(batch.rows)
+        slot.open -= len(batch.rows)
+        self._ack_ids(batch.roots, batch.edges, batch.links)
+
+    def spread(self, batch: Batch, rows: list[Row], counts: list[int], slot: TaskSlot) -> None:
+        """`counts[i]` outputs for input i (-1: it failed), all to the default stream; no row has several roots."""
+        failed = [i for i, count in enumerate(counts) if count < 0]
+        self._meter.acked += len(counts) - len(failed)
+        self._meter.failed += len(failed)
+        slot.open -= len(counts)
+        roots, edges = batch.roots, batch.edges
+        if roots is None or edges is None:
+            self._route(rows, None, None, None, slot)
+            return
+        self._acks.fail([roots[i] for i in failed])
+        leaves = [i for i, count in enumerate(counts) if count == 0]
+        if leaves:
+            self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
+        positive = [max(0, count) for count in counts]
+        if rows:
+            each = [root for root, count in zip(roots, positive, strict=True) for _ in range(count)]
+            self._route(rows, each, split_edges(edges, positive, self._ids), None, slot)
+
+    def _ack_ids(self, roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None) -> None:
+        if roots is None or edges is None:
+            return
+        self._acks.ack(roots, edges)
+        for pairs in links or ():
+            for root, edge in pairs or ():
+                self._acks.ack_one(root, edge)
+
+    def _route(
+        self, rows: list[Row], roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None, slot: TaskSlot
+    ) -> None:
+        if rows and self.default is not None:
+            self._emitter.route(self.default, rows, roots, edges, links, slot.task_id)
+
+    # ---- tuple by tuple
+
+    def settle(self, tup: Tuple | None, records: list[Any], flags: Flags, slot: TaskSlot) -> None:
+        """Carry out the records of one call; `tup` None: they belong to no tuple (a tick, a batch as a whole)."""
+        if records and isinstance(records[-1], Raised):
+            self._settle_failure(tup, records[-1].error, flags, slot)
+            return
+        own: list[tuple[Port, Row, Emission | None]] = []
+        for record in records:
+            if record.__class__ is tuple:
+                assert self.default is not None
+                own.append((self.default, record, None))
+            elif isinstance(record, Verdict):
+                # what was emitted before an explicit verdict must count for it, so it is settled first
+                own = self._settle_own(tup, own, flags, slot, last=False)
+                self.judge(record.tup, record.good, slot)
+            elif record.anchors is None:
+                own.append((record.port, record.row, record))
+            else:
+                self._emit_anchored(record.port, record.row, record.anchors, record, slot)
+        self._settle_own(tup, own, flags, slot, last=True)
+
+    def _settle_own(
+        self, tup: Tuple | None, own: list[tuple[Port, Row, Emission | None]], flags: Flags, slot: TaskSlot, *, last: bool
+    ) -> list[tuple[Port, Row, Emission | None]]:
+        anchored = flags.anchor and tup is not None
+        if not (last and flags.ack and tup is not None and tup.state == PENDING):
+            for port, row, emission in own:
+                self._emit_anchored(port, row, [tup] if anchored and tup is not None else [], emission, slot)
+            return []
+        if not anchored or not own:
+            for port, row, emission in own:
+                self._own(port, row, 0, 0, None, emission, slot)
+            self.judge(tup, True, slot)
+            return []
+        tup.state = ACKED
+        slot.open -= 1
+        self._meter.acked += 1
+        links = None if tup.links is None else tuple((root, edge ^ tup.children) for root, edge in tup.links)
+        edges = split_edges([tup.edge ^ tup.children], [len(own)], self._ids) if tup.root else [0] * len(own)
+        parts = [None] * len(own) if links is None else split_links(links, len(own), self._ids)
+        for (port, row, emission), edge, part in zip(own, edges, parts, strict=True):
+            self._own(port, row, tup.root, edge, part, emission, slot)
+        return []
+
+    def _emit_anchored(self, port: Port, row: Row, anchors: list[Tuple], emission: Emission | None, slot: TaskSlot) -> None:
+        pairs: dict[int, int] = {}
+        for anchor, fresh in zip(anchors, self._ids.edges(len(anchors)), strict=True):
+            if anchor.state == PENDING:
+                anchor.children ^= fresh
+                for root, _ in anchor.links if anchor.links is not None else ((anchor.root, 0),):
+                    if root:
+                        pairs[root] = pairs.get(root, 0) ^ fresh
+        if len(pairs) > 1:
+            self._own(port, row, 0, 0, tuple(pairs.items()), emission, slot)
+            return
+        root, edge = next(iter(pairs.items())) if pairs else (0, 0)
+        self._own(port, row, root, edge, None, emission, slot)
+
+    def _own(
+        self, port: Port, row: Row, root: int, edge: int, links: Links | None, emission: Emission | None, slot: TaskSlot
+    ) -> None:
+        chosen = None if emission is None else emission.deliveries
+        if chosen is None and emission is not None and emission.direct_task is not None:
+            chosen = self._emitter.choose(port, row, emission.direct_task)
+        if chosen is not None:
+            self._flush_stream(port.stream, slot)
+            port.emitted += 1
+            some = None if links is None else [links]
+            self._emitter.deliver(port, chosen, [row], [root] if root or links else None, [edge], some, slot.task_id)
+            return
+        owned = self._owned.get(port.stream)
+        if owned is None:
+            owned = self._owned[port.stream] = _Owned()
+        owned.rows.append(row)
+        owned.roots.append(root)
+        owned.edges.append(edge)
+        owned.links.append(links)
+        owned.many = owned.many or links is not None
+
+    def _settle_failure(self, tup: Tuple | None, error: Exception, flags: Flags, slot: TaskSlot) -> None:
+        if not isinstance(error, Quiet):
+            self._report(error)
+        if tup is None or tup.state != PENDING:
+            return
+        if flags.fail:
+            self.judge(tup, False, slot)
+        elif flags.ack:  # auto_fail off: nobody will judge it any more, and it times out at its spout
+            tup.state = FAILED
+            slot.open -= 1
+            self._meter.failed += 1
+
+    def judge(self, tup: Tuple, good: bool, slot: TaskSlot) -> None:
+        """Ack or fail one tuple, once."""
+        if tup.state != PENDING:
+            return
+        tup.state = ACKED if good else FAILED
+        slot.open -= 1
+        links = tup.links if tup.links is not None else ((tup.root, tup.edge),)
+        if good:
+            self._meter.acked += 1
+            for root, edge in links:
+                if root:
+                    self._acks.ack_one(root, edge ^ tup.children)
+        else:
+            self._meter.failed += 1
+            self._acks.fail([root for root, _ in links])
+
+    def flush(self, slot: TaskSlot) -> None:
+        """Route everything that `settle` collected."""
+        for stream in list(self._owned):
+            self._flush_stream(stream, slot)
+
+    def _flush_stream(self, stream: str, slot: TaskSlot) -> None:
+        owned = self._owned.pop(stream, None)
+        if owned is None:
+            return
+        tracked = owned.many or any(owned.roots)
+        self._emitter.route(
+            self._emitter.ports[stream],
+            owned.rows,
+            owned.roots if tracked else None,
+            owned.edges if tracked else None,
+            owned.links if owned.many else None,
+            slot.task_id,
+        )

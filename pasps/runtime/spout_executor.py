@@ -1,0 +1,249 @@
+"""One spout task: asks for tuples when there is room, keeps the ledger of those that are tracked, tells the spout their fate.
+
+Its step starts a tuple's walk; `settle_acks` and the time-out end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pasps.api.blueprint import ComponentPlan
+from pasps.clock import Clock
+from pasps.errors import EndOfInput
+from pasps.ids import IdSource
+from pasps.metrics import Histogram
+from pasps.runtime.ack_ledger import AckLedger, Entry, ReplayTracker
+from pasps.runtime.batch import Row
+from pasps.runtime.emitter import Delivery, Port
+from pasps.runtime.executor import Executor, Schedule
+from pasps.runtime.pace import STEP_SECONDS
+from pasps.runtime.spout_collector import SpoutCollector
+
+_FIRST_WAIT = 0.0005
+_LONGEST_WAIT = 0.020
+_LONGEST_ERROR_WAIT = 1.0
+
+
+class SpoutExecutor(Executor):
+    """States: ASLEEP (before activate and after deactivate), RUNNING, FINISHED (raised EndOfInput; a failure wakes it again).
+
+    `next_tuple` is not called while anything it emitted is parked, while `max_pending` tuples are pending,
+    or before the time that it asked for.
+    """
+
+    __slots__ = (
+        "_call_at", "_error_wait", "_ids", "_most", "_report", "_wait", "_wake_at", "acks_user", "awake", "collector",
+        "fails_user", "finished", "histogram", "instance", "ledger", "max_pending", "replays", "task_id", "tracking",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        plan: ComponentPlan,
+        task: int,
+        rank: int,
+        clock: Clock,
+        schedule: Schedule,
+        ids: IdSource,
+        report: Callable[[BaseException], None],
+        call_at: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        super().__init__(plan, task, rank, clock, schedule)
+        self.task_id = plan.first_task + task
+        self.ledger = AckLedger()
+        self.replays = ReplayTracker()
+        self.histogram = Histogram()
+        self.instance: Any = None
+        self.collector: SpoutCollector
+        self.awake = False
+        self.finished = False
+        self.tracking = True
+        self.max_pending: int | None = None
+        self.acks_user = self.fails_user = True  # whether the spout wants to hear of them
+        self._most = 512
+        self._ids = ids
+        self._report = report
+        self._call_at = call_at
+        self._wait = _FIRST_WAIT
+        self._error_wait = _FIRST_WAIT
+        self._wake_at = 0.0
+
+    # ---- emitting
+
+    def step(self) -> None:
+        """Ask the spout for up to 2 ms of tuples and hand them over."""
+        if self.emitter.parked and not self.emitter.unpark():
+            return
+        if not self.awake or self.finished or self._full():
+            return
+        now = self.clock.now()
+        if now < self._wake_at:
+            self._call_at(self._wake_at, self.wake)
+            return
+        delay = self._ask(now + STEP_SECONDS)
+        emitted = self.collector.count
+        if emitted:
+            self.flush()
+        if self.emitter.parked or self.finished:
+            return
+        if delay is None and emitted:
+            self._wait = _FIRST_WAIT
+            self.wake()
+            return
+        if delay is None:
+            delay = self._wait
+            self._wait = min(_LONGEST_WAIT, 2 * self._wait)
+        self._sleep(self.clock.now(), delay)
+
+    def _ask(self, until: float) -> float | None:
+        """Call `next_tuple` until the time or the batch is full, or the spout has nothing; returns the wait it asked for."""
+        next_tuple, collector, now, before = self.instance.next_tuple, self.collector, self.clock.now, -1
+        try:
+            while collector.count < self._most and collector.count != before and not self._full():
+                before = collector.count
+                delay: float | None = next_tuple()
+                if delay is not None:
+                    return max(0.0, float(delay))
+                if now() >= until:
+                    break
+        except EndOfInput:
+            self.finished = True
+        except Exception as error:  # the step's door: reported, asked again later
+            self._report(error)
+            self._error_wait = min(_LONGEST_ERROR_WAIT, 4 * self._error_wait)
+            return self._error_wait
+        return None
+
+    def _full(self) -> bool:
+        most = self.max_pending
+        return most is not None and len(self.ledger) + self.collector.count >= most
+
+    def _sleep(self, now: float, seconds: float) -> None:
+        if seconds <= 0.0:
+            self.wake()
+            return
+        self._wake_at = now + seconds
+        self._call_at(self._wake_at, self.wake)
+
+    def flush(self) -> None:
+        """Hand over what the spout emitted, in order."""
+        for port, rows, tup_ids in self.collector.take():
+            untracked = tup_ids.count(None)
+            self.meter.replayed += self.replays.count(tup_ids if untracked < len(rows) else None, len(rows))
+            if untracked == len(rows) or not self.tracking:
+                self.emitter.route(port, rows, None, None)
+                self._tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
+                continue
+            roots = self._track(tup_ids, untracked)
+            self.emitter.route(port, rows, roots, roots)
+
+    def _track(self, tup_ids: list[Any], untracked: int) -> list[int]:
+        roots = self._ids.roots(len(tup_ids), self.task_id)
+        if not untracked:
+            self.ledger.add(roots, tup_ids, self.clock.now())
+            return roots
+        roots = [root if tup_id is not None else 0 for root, tup_id in zip(roots, tup_ids, strict=True)]
+        tracked = [(root, tup_id) for root, tup_id in zip(roots, tup_ids, strict=True) if root]
+        self.ledger.add([root for root, _ in tracked], [tup_id for _, tup_id in tracked], self.clock.now())
+        return roots
+
+    def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
+        """Hand one row over to receivers that are chosen already, after what was emitted before it."""
+        self.flush()
+        self.meter.replayed += self.replays.count([tup_id], 1)
+        port.emitted += 1
+        if tup_id is None or not self.tracking:
+            self.emitter.deliver(port, deliveries, [row], None, None, None, self.task_id)
+            self._tell_acked([] if tup_id is None else [tup_id])
+            return
+        roots = self._track([tup_id], 0)
+        self.emitter.deliver(port, deliveries, [row], roots, roots, None, self.task_id)
+
+    # ---- the fate of what was emitted
+
+    def settle_acks(self, roots: list[int], deltas: list[int] | None) -> None:
+        """Acks from the ack box or from a peer."""
+        done = self.ledger.ack(roots, deltas)
+        if not done:
+            return
+        now = self.clock.now()
+        times = [entry[1] for entry in done]
+        first = times[0]
+        if times.count(first) == len(times):
+            self.histogram.add(now - first, len(times))
+        else:
+            for emitted in times:
+                self.histogram.add(now - emitted)
+        self._tell_acked([entry[0] for entry in done])
+        self._resume()
+
+    def settle_fails(self, roots: list[int]) -> None:
+        """Failures from the ack box or from a peer."""
+        self._tell_failed(self.ledger.fail(roots))
+
+    def expire(self) -> None:
+        """One message time-out has passed."""
+        self._tell_failed(self.ledger.rotate())
+
+    def fail_all(self) -> None:
+        """A worker or a connection was lost: whatever is pending may be with it."""
+        self._tell_failed(self.ledger.fail_all())
+
+    def _tell_acked(self, tup_ids: list[Any]) -> None:
+        self.meter.acked += len(tup_ids)
+        if not self.acks_user:
+            return
+        ack = self.instance.ack
+        for tup_id in tup_ids:
+            try:
+                ack(tup_id)
+            except Exception as error:  # the step's door: reported, the others are still told
+                self._report(error)
+
+    def _tell_failed(self, entries: list[Entry]) -> None:
+        if not entries:
+            return
+        tup_ids = [entry[0] for entry in entries]
+        self.meter.failed += len(tup_ids)
+        self.replays.failed(tup_ids)
+        if self.fails_user:
+            fail = self.instance.fail
+            for tup_id in tup_ids:
+                try:
+                    fail(tup_id)
+                except Exception as error:  # the step's door: reported, the others are still told
+                    self._report(error)
+        self.finished = False
+        self._resume()
+
+    def _resume(self) -> None:
+        """The spout may have reason to emit now that something was settled."""
+        if self.awake and not self.finished and not self.queued:
+            if self.max_pending is not None or self.fails_user:
+                self.wake()
+
+    # ---- lifecycle
+
+    def activate(self) -> None:
+        """Begin, or go on."""
+        if not self.awake:
+            self.awake = True
+            self._wake_at = 0.0
+            self._lifecycle("activate")
+            self.wake()
+
+    def deactivate(self) -> None:
+        """Ask for no more tuples; what was emitted is still accounted for."""
+        if self.awake:
+            self.awake = False
+            self._lifecycle("deactivate")
+
+    def _lifecycle(self, name: str) -> None:
+        try:
+            getattr(self.instance, name)()
+        except Exception as error:  # a hook of the user's: reported
+            self._report(error)
+
+    def idle(self) -> bool:
+        """Whether everything it emitted is settled and has left."""
+        return not len(self.ledger) and not self.emitter.parked

@@ -1,0 +1,243 @@
+"""Applies activation tables to a worker: what it hosts, what is active, where every task of the topology is reached.
+
+Called by the worker between two steps; the numbers in `apply` are the steps of decision "moving a task" and "up, down".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pasps.activation import ActivationTable, Routing, moves
+from pasps.api.blueprint import Blueprint
+from pasps.groupings.base import TargetView
+from pasps.groupings.load import LoadTable
+from pasps.runtime.batch import Batch
+from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.hosting import Hosting
+from pasps.runtime.peer import Peer
+from pasps.runtime.replica_pool import Key, ReplicaPool, ReplicaState
+from pasps.runtime.reports import Reports
+from pasps.runtime.residents import Residents
+from pasps.runtime.target import Target
+from pasps.runtime.task_moves import TaskMoves
+from pasps.runtime.task_slot import TaskSlot
+
+LEAST_WINDOW = 64
+"""Credit that a sender has at a task at least, however many tasks share a replica."""
+
+Positions = Mapping[int, tuple[Any, int]]
+"""By spout task id: what it saved last, and how many emissions after that are replays."""
+
+
+class TableKeeper:
+    """One for each worker. `apply` may raise what `initialize` raises."""
+
+    def __init__(
+        self,
+        me: str,
+        blueprint: Blueprint,
+        residents: Residents,
+        hosting: Hosting,
+        pool: ReplicaPool,
+        moving: TaskMoves,
+        peers: dict[str, Peer],
+        reports: Reports,
+        targets: dict[str, list[Target]],
+        workers: int,
+    ) -> None:
+        self._me = me
+        self._blueprint = blueprint
+        self._residents = residents
+        self._hosting = hosting
+        self._pool = pool
+        self._moving = moving
+        self._peers = peers
+        self._reports = reports
+        self._targets = targets
+        self._workers = workers
+        self._settling: list[tuple[TaskSlot, list[Batch]]] = []
+        self.table: ActivationTable | None = None
+        self.loads = {name: LoadTable(plan.pool) for name, plan in blueprint.components.items()}
+
+    def apply(self, table: ActivationTable, positions: Positions) -> None:
+        """Go over to a newer table; an older one is ignored."""
+        old = self.table
+        if old is not None and table.version <= old.version:
+            return
+        lost = self._lost(old, table)
+        if old is not None:
+            for name, task in self._hosted_by(old, lost):  # 1. nothing comes back from the dead
+                self._targets[name][task].forget()
+        self.table = table
+        self._place(table, positions)  # 2. host what the table places here
+        self._move(old, table)  # 3. keyed tasks
+        for worker in lost:
+            self._moving.worker_lost(worker)
+        self._set_states(table)  # 4. who works, who drains
+        self.resolve()  # 5. route by the new table
+        for peer in self._peers.values():  # 6. tell every peer that it has the last of the old
+            if peer.id in table.workers:
+                peer.mark(table.version)
+        self._reports.applied(table.version)
+
+    @staticmethod
+    def _lost(old: ActivationTable | None, table: ActivationTable) -> list[str]:
+        if old is None:
+            return []
+        return [worker for worker, incarnation in old.workers.items() if table.workers.get(worker) != incarnation]
+
+    def _hosted_by(self, table: ActivationTable, workers: list[str]) -> list[Key]:
+        return [
+            (name, task)
+            for name, routing in table.components.items()
+            for task in range(routing.pool)
+            if routing.worker_of(task) in workers
+        ]
+
+    def _place(self, table: ActivationTable, positions: Positions) -> None:
+        for name, routing in table.components.items():
+            plan = self._blueprint.components[name]
+            for replica, worker in enumerate(routing.places):
+                if worker != self._me:
+                    continue
+                if plan.is_spout:
+                    task_id = plan.first_task + replica
+                    if task_id not in self._residents.spouts:
+                        position, debt = positions.get(task_id, (None, 0))
+                        self._residents.spouts[task_id] = self._hosting.spout_executor(plan, replica, position, debt)
+                elif (name, replica) not in self._residents.executors:
+                    executor = self._hosting.bolt_executor(plan, replica)
+                    self._residents.executors[name, replica] = executor
+                    if not plan.keyed:
+                        slot = self._hosting.slot(plan, replica, executor)
+                        self._residents.attach(slot, executor)
+                        self._hosting.fill(slot, executor)
+
+    def _move(self, old: ActivationTable | None, table: ActivationTable) -> None:
+        if old is None:
+            for name, routing in table.components.items():
+                for task in range(routing.pool if routing.hosts is not None else 0):
+                    if routing.worker_of(task) == self._me:
+                        self._moving.come(table.version, (name, task), None, self._host(name, routing, task))
+            return
+        for move in moves(old, table):
+            key = (move.component, move.task)
+            if move.source == self._me and move.target != self._me:
+                self._moving.leave(table.version, key, move.target)
+            elif move.target == self._me:
+                self._moving.come(table.version, key, move.source, self._host(move.component, table.components[move.component], move.task))
+        self._move_within(table)
+
+    def _move_within(self, table: ActivationTable) -> None:
+        """Tasks that change replica but not worker: by reference, with what is queued for them."""
+        for (name, task), slot in list(self._residents.slots.items()):
+            routing = table.components[name]
+            if routing.hosts is None or routing.worker_of(task) != self._me or (name, task) in self._moving.departures:
+                continue
+            executor = self._host(name, routing, task)
+            before = slot.host
+            if before is executor or not isinstance(before, BoltExecutor):
+                continue
+            arrival = self._moving.arrivals.get((name, task))
+            if arrival is not None:
+                arrival.executor = executor
+            queued = before.inbox.remove_task(task)
+            self._residents.attach(slot, executor)
+            self._hosting.adopt(slot, executor)
+            if slot.running and slot.held is None:  # its instance is in a call; one at a time, in order
+                slot.hold()
+                self._settling.append((slot, queued))
+                continue
+            for batch in queued:
+                executor.receive(batch)
+
+    def progress(self) -> None:
+        """Go on with tasks that changed replica in the middle of a call."""
+        waiting, self._settling = self._settling, []
+        for slot, queued in waiting:
+            if slot.running:
+                self._settling.append((slot, queued))
+                continue
+            for batch in queued:
+                slot.host.receive(batch)
+            slot.release()
+
+    @property
+    def settling(self) -> bool:
+        """Whether `progress` has something to wait for."""
+        return bool(self._settling)
+
+    def _host(self, name: str, routing: Routing, task: int) -> BoltExecutor:
+        return self._residents.executors[name, routing.replica_of(task)]
+
+    # ---- states
+
+    def _set_states(self, table: ActivationTable) -> None:
+        listed, placed = set(), set()
+        for name, routing in table.components.items():
+            if self._blueprint.components[name].is_spout:
+                continue
+            listed |= {(name, replica) for replica in routing.active}
+            placed |= {(name, replica) for replica, worker in enumerate(routing.places) if worker == self._me}
+        activated, _ = self._pool.apply(table.version, listed, placed)
+        for key in activated:
+            self.lifecycle(key, "activate")
+
+    def lifecycle(self, key: Key, hook: str) -> None:
+        """Call `activate` or `deactivate` of the instances on a replica."""
+        executor = self._residents.executors[key]
+        for slot in executor.slots.values():
+            if slot.collector is None or slot.instance is None:
+                continue
+            try:
+                getattr(slot.instance, hook)()
+            except Exception as error:  # a hook of the user's: reported, the replica works on
+                self._hosting.report(executor, error)
+
+    def state(self, key: Key) -> ReplicaState:
+        """The state of a replica of this worker."""
+        return self._pool.states.get(key, ReplicaState.INACTIVE)
+
+    # ---- routes
+
+    def resolve(self) -> None:
+        """Point every target at where its task lives, and show the groupings who is active."""
+        table = self.table
+        if table is None:
+            return
+        for name, routing in table.components.items():
+            if self._blueprint.components[name].is_spout:
+                continue
+            window = self._window(name, routing)
+            for target in self._targets[name]:
+                worker = routing.worker_of(target.task)
+                if worker == self._me:
+                    target.door = self._residents.slots.get((name, target.task))
+                elif worker in table.workers:
+                    target.door = self._peers.get(worker)
+                else:
+                    target.door = None
+                target.limit = window
+        views = {name: self._view(name, routing) for name, routing in table.components.items()}
+        executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
+        for executor in executors:
+            executor.emitter.refresh(views.__getitem__, self._serves)
+            if executor.emitter.parked:
+                executor.wake()
+
+    def _window(self, name: str, routing: Routing) -> int:
+        size = self._hosting.settings[name].receive_buffer_size // self._workers
+        if routing.hosts is not None:
+            size = max(min(size, LEAST_WINDOW), size * len(routing.active) // routing.pool)
+        return max(1, size)
+
+    def _view(self, name: str, routing: Routing) -> TargetView:
+        targets = self._targets[name]
+        local = frozenset(r for r in routing.active if routing.places[r] == self._me)
+        return TargetView(routing.active, local, routing.pool, self.loads[name], lambda index: targets[index].room())
+
+    def _serves(self, target: Target) -> bool:
+        assert self.table is not None
+        routing = self.table.components[target.component]
+        return routing.hosts is not None or target.task in routing.active

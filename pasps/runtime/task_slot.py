@@ -1,0 +1,52 @@
+"""One task in this worker: its instance, and the door that batches for it come in by."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pasps.runtime.batch import Batch
+
+
+class Host(Protocol):
+    """The executor that runs a task."""
+
+    def receive(self, batch: Batch) -> None:
+        """Queue the batch and run soon."""
+
+
+class TaskSlot:
+    """Batches go to the executor that hosts the task, or are held while the task is on its way here.
+
+    `open` counts tuples that were taken from an inbox and not yet acked or failed.
+    """
+
+    __slots__ = ("collector", "component", "held", "host", "instance", "open", "running", "task", "task_id")
+
+    def __init__(self, component: str, task: int, task_id: int, host: Host) -> None:
+        self.component = component
+        self.task = task
+        self.task_id = task_id
+        self.host = host
+        self.instance: Any = None
+        self.collector: Any = None
+        self.held: list[Batch] | None = None
+        self.open = 0
+        self.running = 0  # calls of its instance under way on a thread or awaited
+
+    def accept(self, batch: Batch) -> None:
+        """Take a batch: from a sender in this worker, or from a connection."""
+        if self.held is None:
+            self.host.receive(batch)
+        else:
+            self.held.append(batch)
+
+    def hold(self) -> None:
+        """From now on keep what arrives."""
+        if self.held is None:
+            self.held = []
+
+    def release(self) -> None:
+        """Hand over what was held, in order, and hold no more."""
+        held, self.held = self.held, None
+        for batch in held or ():
+            self.host.receive(batch)

@@ -1,0 +1,161 @@
+"""Bolts that wait: `async def` on the worker's loop, or blocking code on a thread of its own.
+
+Both take tuples from the inbox one call at a time and settle each call on the loop when it is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from queue import SimpleQueue
+from typing import Any
+
+from pasps.api.blueprint import ComponentPlan
+from pasps.api.tuples import Tuple
+from pasps.clock import Clock
+from pasps.runtime.batch import Batch
+from pasps.runtime.call import Call, settle_call, work_for
+from pasps.runtime.collector import AsyncCollector
+from pasps.runtime.executor import BoltExecutor, Schedule
+from pasps.runtime.origin import Origin
+from pasps.runtime.task_slot import TaskSlot
+
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class WaitingExecutor(BoltExecutor):
+    """Starts calls while fewer than `most_calls` are under way; `finished` ones are settled in the next step."""
+
+    __slots__ = ("_batched", "_finished", "_most_rows", "most_calls", "origins", "under_way")
+
+    def __init__(
+        self,
+        plan: ComponentPlan,
+        replica: int,
+        rank: int,
+        clock: Clock,
+        schedule: Schedule,
+        release: Callable[[Batch, int], None],
+        batched: bool,
+        most_rows: int,
+        most_calls: int,
+    ) -> None:
+        super().__init__(plan, replica, rank, clock, schedule, release)
+        self.origins: dict[int, Origin] = {}
+        self.most_calls = most_calls
+        self.under_way = 0
+        self._batched = batched
+        self._most_rows = most_rows if batched or plan.shape == "batch_bolt" else 1
+        self._finished: deque[Call] = deque()
+
+    def step(self) -> None:
+        """Settle what is finished, start what may start."""
+        while self._finished:
+            self._settle(self._finished.popleft())
+        if self.emitter.parked and not self.emitter.unpark():
+            return
+        if self._ticks:
+            self.run_ticks()
+        while self.inbox.count and self.under_way < self.most_calls and not self.emitter.parked:
+            batch = self.inbox.take(self._most_rows)
+            slot = self.slots[batch.task]
+            tups = self.origins[batch.edge].tuples(batch)
+            slot.open += len(tups)
+            self._begin(Call(slot, batch, tups, work_for(self.plan.shape, slot, batch, tups, self._batched)))
+
+    def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
+        """`process_tick` of one task, in its turn among the other calls."""
+        handler = getattr(slot.instance, "process_tick", None)
+        if handler is not None:
+            self._begin(Call(slot, None, [], lambda: handler(tup)))
+
+    def _begin(self, call: Call) -> None:
+        self.under_way += 1
+        call.slot.running += 1
+        self.start(call)
+
+    def _settle(self, call: Call) -> None:
+        self.under_way -= 1
+        call.slot.running -= 1
+        if call.batch is not None:
+            self.meter.ran(call.batch.edge, len(call.tups), call.seconds)
+        settle_call(self.settler, call, self.plan.shape, self._batched, self.flags)
+
+    def start(self, call: Call) -> None:
+        """Begin the call; when it is over, `_finished` has it and the executor is woken."""
+        raise NotImplementedError
+
+    def idle(self) -> bool:
+        """Whether everything it took is acked or failed, and all it emitted has left."""
+        return self.under_way == 0 and super().idle()
+
+
+class AsyncExecutor(WaitingExecutor):
+    """Calls are coroutines on the worker's event loop."""
+
+    __slots__ = ("_spawn",)
+
+    def bind(self, spawn: Spawn) -> None:
+        """How to start a coroutine."""
+        self._spawn = spawn
+
+    def start(self, call: Call) -> None:
+        """Begin the call."""
+        self._spawn(self._run(call))
+
+    async def _run(self, call: Call) -> None:
+        AsyncCollector.enter(call.records)
+        begun = self.clock.now()
+        try:
+            result = call.work()
+            call.outcome = await result if isinstance(result, Awaitable) else result
+        except Exception as error:  # the step's door: the tuple fails, the worker goes on
+            call.outcome = error
+        call.seconds = self.clock.now() - begun
+        self._finished.append(call)
+        self.wake()
+
+
+class ThreadExecutor(WaitingExecutor):
+    """Calls run one after the other on a thread of the replica's own, which starts with the first.
+
+    One call more than the running one is kept ready for the thread, so that it does not wait for the loop in between.
+    """
+
+    __slots__ = ("_notify", "_queue", "_thread")
+
+    def bind(self, notify: Callable[[BoltExecutor], None]) -> None:
+        """How to wake the executor from another thread."""
+        self._notify = notify
+        self._queue: SimpleQueue[Call | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, call: Call) -> None:
+        """Begin the call."""
+        if self._thread is None:
+            name = f"{self.plan.id}[{self.replica}]"
+            self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+            self._thread.start()
+        self._queue.put(call)
+
+    def _loop(self) -> None:
+        now = self.clock.now
+        while (call := self._queue.get()) is not None:
+            collector = call.slot.collector
+            if collector is not None:
+                collector.out = call.records
+                collector.append = call.records.append
+            begun = now()
+            try:
+                call.outcome = call.work()
+            except Exception as error:  # the step's door: the tuple fails, the worker goes on
+                call.outcome = error
+            call.seconds = now() - begun
+            self._finished.append(call)
+            self._notify(self)
+
+    def stop(self) -> None:
+        """End the thread once it has done what it was given; does not wait for it."""
+        if self._thread is not None:
+            self._queue.put(None)
