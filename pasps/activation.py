@@ -132,21 +132,31 @@ def _most_wanted(active: list[int], places: list[str], live: Mapping[str, int]) 
     return free[0]
 
 
-def without_worker(table: ActivationTable, dead: str) -> ActivationTable:
+Unconfirmed = Mapping[tuple[str, int], int]
+"""Keyed tasks on the move whose arrival nobody has confirmed, and the replicas that hosted them before."""
+
+
+def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed | None = None) -> ActivationTable:
     """Version n+1 after `dead` was lost: every bolt keeps as many active replicas as it had, every spout task moves.
 
     An inactive replica on a live worker takes over where there is one; else the lost replica is placed anew.
+    A task that was on its way to the dead worker goes back to the replica that still has its state.
     With no live worker left the table stays as it is, but for the dead one.
     """
+    unconfirmed = unconfirmed or {}
     live = {worker: inc for worker, inc in table.workers.items() if worker != dead}
     shrunk = replace(table, version=table.version + 1, workers=live)
     if not live:
         return shrunk
     crowd = Counter(r.places[replica] for r in table.components.values() for replica in r.active)
-    return replace(shrunk, components={name: _repaired(r, live, crowd) for name, r in table.components.items()})
+    repaired = {}
+    for name, routing in table.components.items():
+        back = {task: replica for (of, task), replica in unconfirmed.items() if of == name and routing.worker_of(task) == dead}
+        repaired[name] = _repaired(routing, live, crowd, back)
+    return replace(shrunk, components=repaired)
 
 
-def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str]) -> Routing:
+def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], back: Mapping[int, int]) -> Routing:
     lost = [replica for replica in routing.active if routing.places[replica] not in live]
     if not lost:
         return routing
@@ -154,13 +164,27 @@ def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str]) ->
     for replica in lost:
         standby = [r for r in range(routing.pool) if r not in routing.active and r not in active and places[r] in live]
         if standby and not (routing.pinned and replica == 0):
-            chosen = min(standby, key=lambda r: (crowd[places[r]], r))
+            chosen = min(standby, key=lambda r: (r not in back.values(), crowd[places[r]], r))
         else:
             chosen = replica
             places[replica] = min(live, key=lambda worker: (crowd[worker], worker))
         crowd[places[chosen]] += 1
         active.append(chosen)
-    return _settled(routing, tuple(sorted(active)), tuple(places))
+    settled = _settled(routing, tuple(sorted(active)), tuple(places))
+    return _with_hosts(settled, {task: replica for task, replica in back.items() if replica in settled.active})
+
+
+def _with_hosts(routing: Routing, chosen: Mapping[int, int]) -> Routing:
+    if routing.hosts is None or not chosen:
+        return routing
+    return replace(routing, hosts=tuple(chosen.get(task, host) for task, host in enumerate(routing.hosts)))
+
+
+def left_where_it_was(table: ActivationTable, component: str, task: int, replica: int) -> ActivationTable:
+    """Version n+1 with a task that could not move back on the replica that still runs it, which is active again if need be."""
+    routing = table.components[component]
+    active = routing.active if replica in routing.active else tuple(sorted((*routing.active, replica)))
+    return table.following(**{component: _with_hosts(replace(routing, active=active), {task: replica})})
 
 
 def with_worker(table: ActivationTable, worker: str, incarnation: int) -> ActivationTable:

@@ -158,3 +158,42 @@ class Stats:
     table_version: int
     complete: bool
     uptime_seconds: float
+
+
+@dataclass(slots=True)
+class LinkCounts:
+    """Tuples by edge between a worker and one peer, since their connection was made."""
+
+    peer: str
+    incarnation: int
+    sent: dict[int, int]
+    got: dict[int, int]
+    waiting: dict[int, int]
+
+
+@dataclass(slots=True)
+class SpoutProgress:
+    """How far a spout task is: `first` emissions so far, of which `covered` lie before `position`; values pickled."""
+
+    task: int
+    pending: int
+    first: int = 0
+    position: bytes | None = None
+    covered: int = 0
+    last_id: bytes | None = None
+
+
+@dataclass(slots=True)
+class WorkerCounts:
+    """Everything one worker counts, taken between two steps. `parked` are rows without credit, by edge."""
+
+    worker: str
+    incarnation: int
+    version: int
+    replicas: list[ReplicaCounts]
+    links: list[LinkCounts]
+    parked: dict[int, int]
+    spouts: list[SpoutProgress]
+    latency: dict[int, int]
+    latency_total: float
+    unsettled: int = 0

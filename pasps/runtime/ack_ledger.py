@@ -88,18 +88,21 @@ class AckLedger:
 
 
 class ReplayTracker:
-    """Tells first emissions from replays: a tuple id that failed and is emitted again is a replay.
+    """Tells first emissions from replays.
 
-    `debt` emissions, known from before a crash of the spout's worker, count as replays too.
+    A tuple id that failed and is emitted again is a replay. After a crash of the spout's worker everything is, up to the
+    high-water mark: the last id that is known to have been emitted (`until`), or, without ids, `debt` emissions.
     """
 
-    __slots__ = ("_failed", "debt")
+    __slots__ = ("_failed", "_until", "debt", "last_id")
 
     _MOST = 1_000_000
 
-    def __init__(self, debt: int = 0) -> None:
+    def __init__(self, debt: int = 0, until: Any = None) -> None:
         self._failed: set[Hashable] = set()
+        self._until = until
         self.debt = debt
+        self.last_id: Any = None
 
     def failed(self, tup_ids: list[Any]) -> None:
         """Remember ids whose next emission is a replay; unhashable ids are not remembered."""
@@ -111,20 +114,35 @@ class ReplayTracker:
         while len(self._failed) > self._MOST:
             self._failed.pop()
 
-    def count(self, tup_ids: list[Any] | None, emitted: int) -> int:
-        """How many of `emitted` tuples were replays."""
-        replays = 0
-        if self._failed and tup_ids is not None:
-            for tup_id in tup_ids:
-                try:
-                    again = tup_id in self._failed
-                except TypeError:
-                    continue
-                if again:
-                    self._failed.discard(tup_id)
-                    replays += 1
-        if self.debt:
-            old = min(self.debt, emitted - replays)
+    def count(self, tup_ids: list[Any]) -> int:
+        """How many of these emissions (None: untracked) were replays."""
+        replays = self._after_crash(tup_ids) if self.debt else 0
+        if self._failed:
+            replays += self._again(tup_ids[replays:])
+        elif not replays:
+            self.last_id = tup_ids[-1]
+        return replays
+
+    def _after_crash(self, tup_ids: list[Any]) -> int:
+        if self._until is None:
+            old = min(self.debt, len(tup_ids))
             self.debt -= old
-            replays += old
+            return old
+        if self._until in tup_ids:
+            self.debt = 0
+            return tup_ids.index(self._until) + 1
+        return len(tup_ids)
+
+    def _again(self, tup_ids: list[Any]) -> int:
+        replays = 0
+        for tup_id in tup_ids:
+            try:
+                again = tup_id in self._failed
+            except TypeError:
+                continue
+            if again:
+                self._failed.discard(tup_id)
+                replays += 1
+            else:
+                self.last_id = tup_id
         return replays

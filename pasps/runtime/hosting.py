@@ -17,6 +17,7 @@ from pasps.config import Settings, merged
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
+from pasps.runtime.ack_ledger import ReplayTracker
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port
@@ -31,6 +32,8 @@ from pasps.runtime.spout_executor import SpoutExecutor
 from pasps.runtime.target import Target
 from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor, WaitingExecutor
+
+MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor], Emitter]
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,16 @@ class Services:
     spawn: Spawn
     notify: Callable[[BoltExecutor], None]
     call_at: Callable[[float, Callable[[], None]], None]
+    emitter: MakeEmitter = Emitter
+
+
+@dataclass(frozen=True)
+class SpoutStart:
+    """Where a spout task goes on: what it saved, and what it had emitted after that (see `ReplayTracker`)."""
+
+    position: Any = None
+    debt: int = 0
+    until: Any = None
 
 
 class Hosting:
@@ -105,7 +118,7 @@ class Hosting:
             fields = tuple(stream.fields)
             lanes = [self._lane(edge.index, fields, task_id) for edge in self._blueprint.outputs(plan.id, name)]
             ports[name] = Port(plan.id, name, fields, stream.direct, lanes)
-        return Emitter(task_id, ports, self._services.acks, self._services.ids, executor)
+        return self._services.emitter(task_id, ports, self._services.acks, self._services.ids, executor)
 
     def _lane(self, index: int, fields: tuple[str, ...], task_id: int) -> Lane:
         edge, services = self._blueprint.edges[index], self._services
@@ -172,7 +185,7 @@ class Hosting:
         if isinstance(executor, InlineExecutor):
             executor.runner.use(executor.flags)
 
-    def spout_executor(self, plan: ComponentPlan, task: int, position: Any, debt: int) -> SpoutExecutor:
+    def spout_executor(self, plan: ComponentPlan, task: int, start: SpoutStart) -> SpoutExecutor:
         """A spout task with an initialized instance, asleep."""
         services, settings = self._services, self.settings[plan.id]
 
@@ -183,15 +196,15 @@ class Hosting:
         rank = self._ranks[plan.id]
         executor = SpoutExecutor(plan, task, rank, services.clock, services.schedule, services.ids, report, services.call_at)
         executor.emitter = self._emitter(plan, executor.task_id, executor)
-        executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now)
+        executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now, executor.settled_first)
         executor.max_pending = settings.max_spout_pending
         executor.tracking = settings.ackers_enabled
-        executor.replays.debt = debt
+        executor.replays = ReplayTracker(start.debt, start.until)
         instance = plan.make()
         executor.instance = instance
         executor.acks_user = type(instance).ack is not Spout.ack or "ack" in vars(instance)
         executor.fails_user = type(instance).fail is not Spout.fail or "fail" in vars(instance)
-        instance.ctx = self.context(plan.id, task, position)
+        instance.ctx = self.context(plan.id, task, start.position)
         for name in ("emit", "emit_batch", "save_position"):
             setattr(instance, name, getattr(executor.collector, name))
         instance.initialize(self._conf(plan), instance.ctx)

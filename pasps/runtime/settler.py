@@ -179,7 +179,7 @@ class Settler:
         if chosen is not None:
             self._flush_stream(port.stream, slot)
             port.emitted += 1
-            some = None if links is None else [links]
+            some: list[Links | None] | None = None if links is None else [links]
             self._emitter.deliver(port, chosen, [row], [root] if root or links else None, [edge], some, slot.task_id)
             return
         owned = self._owned.get(port.stream)

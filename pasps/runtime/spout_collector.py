@@ -20,9 +20,9 @@ EmitNow = Callable[[Port, Row, Any, list[Delivery]], None]
 class SpoutCollector:
     """Single-threaded: a spout emits only from its own calls."""
 
-    __slots__ = ("_chunks", "_component", "_emit_now", "_emitter", "_ids", "_port", "_rows", "_width", "count", "position")
+    __slots__ = ("_chunks", "_component", "_emit_now", "_emitter", "_ids", "_port", "_rows", "_settled", "_width", "count", "covered", "position")
 
-    def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow) -> None:
+    def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow, settled: Callable[[], int]) -> None:
         self._component = component
         self._emitter = emitter
         self._emit_now = emit_now
@@ -34,6 +34,8 @@ class SpoutCollector:
         self._ids: list[Any] = []
         self.count = 0
         self.position: tuple[Any] | None = None
+        self.covered = 0
+        self._settled = settled
 
     def emit(
         self,
@@ -82,6 +84,7 @@ class SpoutCollector:
     def save_position(self, value: Any) -> None:
         """See `Spout.save_position`."""
         self.position = (value,)
+        self.covered = self._settled()
 
     def take(self) -> list[Chunk]:
         """Everything collected since the last call."""

@@ -33,7 +33,7 @@ class SpoutExecutor(Executor):
     """
 
     __slots__ = (
-        "_call_at", "_error_wait", "_ids", "_most", "_report", "_wait", "_wake_at", "acks_user", "awake", "collector",
+        "_call_at", "_error_wait", "_ids", "_most", "_report", "_timer_at", "_wait", "_wake_at", "acks_user", "awake", "collector",
         "fails_user", "finished", "histogram", "instance", "ledger", "max_pending", "replays", "task_id", "tracking",
     )  # fmt: skip
 
@@ -67,6 +67,7 @@ class SpoutExecutor(Executor):
         self._wait = _FIRST_WAIT
         self._error_wait = _FIRST_WAIT
         self._wake_at = 0.0
+        self._timer_at = 0.0
 
     # ---- emitting
 
@@ -78,7 +79,7 @@ class SpoutExecutor(Executor):
             return
         now = self.clock.now()
         if now < self._wake_at:
-            self._call_at(self._wake_at, self.wake)
+            self._call_when_due()
             return
         delay = self._ask(now + STEP_SECONDS)
         emitted = self.collector.count
@@ -123,13 +124,23 @@ class SpoutExecutor(Executor):
             self.wake()
             return
         self._wake_at = now + seconds
-        self._call_at(self._wake_at, self.wake)
+        self._call_when_due()
+
+    def _call_when_due(self) -> None:
+        """One timer at a time, however often it is woken in between."""
+        if not self._timer_at or self._timer_at > self._wake_at:
+            self._timer_at = self._wake_at
+            self._call_at(self._wake_at, self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer_at = 0.0
+        self.wake()
 
     def flush(self) -> None:
         """Hand over what the spout emitted, in order."""
         for port, rows, tup_ids in self.collector.take():
             untracked = tup_ids.count(None)
-            self.meter.replayed += self.replays.count(tup_ids if untracked < len(rows) else None, len(rows))
+            self.meter.replayed += self.replays.count(tup_ids)
             if untracked == len(rows) or not self.tracking:
                 self.emitter.route(port, rows, None, None)
                 self._tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
@@ -147,10 +158,18 @@ class SpoutExecutor(Executor):
         self.ledger.add([root for root, _ in tracked], [tup_id for _, tup_id in tracked], self.clock.now())
         return roots
 
+    def emitted_first(self) -> int:
+        """First emissions so far, those included that wait for the end of the step."""
+        return sum(port.emitted for port in self.emitter.ports.values()) + self.collector.count - self.meter.replayed
+
+    def settled_first(self) -> int:
+        """First emissions of which nothing is pending any more: what a position that is saved now covers."""
+        return max(0, self.emitted_first() - len(self.ledger) - self.collector.count)
+
     def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
         """Hand one row over to receivers that are chosen already, after what was emitted before it."""
         self.flush()
-        self.meter.replayed += self.replays.count([tup_id], 1)
+        self.meter.replayed += self.replays.count([tup_id])
         port.emitted += 1
         if tup_id is None or not self.tracking:
             self.emitter.deliver(port, deliveries, [row], None, None, None, self.task_id)
@@ -214,13 +233,14 @@ class SpoutExecutor(Executor):
                 except Exception as error:  # the step's door: reported, the others are still told
                     self._report(error)
         self.finished = False
-        self._resume()
+        self._wake_at = 0.0  # there is something to emit again, whatever it asked for before
+        if self.awake:
+            self.wake()
 
     def _resume(self) -> None:
         """The spout may have reason to emit now that something was settled."""
-        if self.awake and not self.finished and not self.queued:
-            if self.max_pending is not None or self.fails_user:
-                self.wake()
+        if self.awake and not self.finished and self.max_pending is not None:
+            self.wake()
 
     # ---- lifecycle
 

@@ -6,7 +6,6 @@ Called by the worker between two steps; the numbers in `apply` are the steps of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pasps.activation import ActivationTable, Routing, moves
 from pasps.api.blueprint import Blueprint
@@ -14,7 +13,7 @@ from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.hosting import Hosting
+from pasps.runtime.hosting import Hosting, SpoutStart
 from pasps.runtime.peer import Peer
 from pasps.runtime.replica_pool import Key, ReplicaPool, ReplicaState
 from pasps.runtime.reports import Reports
@@ -26,8 +25,8 @@ from pasps.runtime.task_slot import TaskSlot
 LEAST_WINDOW = 64
 """Credit that a sender has at a task at least, however many tasks share a replica."""
 
-Positions = Mapping[int, tuple[Any, int]]
-"""By spout task id: what it saved last, and how many emissions after that are replays."""
+Positions = Mapping[int, SpoutStart]
+"""By spout task id: where it goes on."""
 
 
 class TableKeeper:
@@ -104,8 +103,8 @@ class TableKeeper:
                 if plan.is_spout:
                     task_id = plan.first_task + replica
                     if task_id not in self._residents.spouts:
-                        position, debt = positions.get(task_id, (None, 0))
-                        self._residents.spouts[task_id] = self._hosting.spout_executor(plan, replica, position, debt)
+                        start = positions.get(task_id, SpoutStart())
+                        self._residents.spouts[task_id] = self._hosting.spout_executor(plan, replica, start)
                 elif (name, replica) not in self._residents.executors:
                     executor = self._hosting.bolt_executor(plan, replica)
                     self._residents.executors[name, replica] = executor
@@ -125,6 +124,9 @@ class TableKeeper:
             key = (move.component, move.task)
             if move.source == self._me and move.target != self._me:
                 self._moving.leave(table.version, key, move.target)
+            elif move.target == self._me and key in self._residents.slots and key not in self._moving.departures:
+                # made when this worker was launched with a table in which it was not yet alive
+                self._reports.moved(table.version, *key)
             elif move.target == self._me:
                 self._moving.come(table.version, key, move.source, self._host(move.component, table.components[move.component], move.task))
         self._move_within(table)

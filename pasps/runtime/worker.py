@@ -20,7 +20,8 @@ from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
 from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor
-from pasps.runtime.hosting import Hosting, Services
+from pasps.runtime.emitter import Emitter
+from pasps.runtime.hosting import Hosting, MakeEmitter, Services
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.origin import tick_tuple
 from pasps.runtime.peer import Peer
@@ -42,7 +43,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a worker needs of its process: time, randomness, somebody who reads its reports, and an event loop to borrow."""
+    """What a worker needs of its process: time, randomness, somebody who reads its reports, and an event loop to borrow.
+
+    `emitter` makes the emitters of what it hosts; a test kit puts one there that takes notes.
+    """
 
     clock: Clock
     ids: IdSource
@@ -50,6 +54,7 @@ class Surroundings:
     rows: RowWrapper
     spawn: Callable[[Coroutine[Any, Any, None]], None]
     notify: Callable[[BoltExecutor], None]
+    emitter: MakeEmitter = Emitter
 
 
 class Worker:
@@ -70,6 +75,7 @@ class Worker:
         self._rows = around.rows
         self._names = list(blueprint.components)
         self._finished: set[int] = set()
+        self.awake = False
         self._throttle = Throttle(self.settings.error_throttle_seconds, self.settings.max_error_reports)
         self._targets = {name: [Target(name, task, 1) for task in range(plan.pool)] for name, plan in blueprint.components.items()}
         self.hosting = Hosting(blueprint, self._services(around))
@@ -95,6 +101,7 @@ class Worker:
             spawn=around.spawn,
             notify=around.notify,
             call_at=self.timers.call_at,
+            emitter=around.emitter,
         )
 
     def _start_timers(self) -> None:
@@ -277,23 +284,45 @@ class Worker:
         self._targets[edge.target][batch.task].release(len(batch.rows))
         self.report_error(edge.source, batch.source, error)
 
+    def refused(self, wired: WireBatch, error: WireError) -> None:
+        """A connection could not send, or could not read, one row: its tuple fails, and its credit is given back."""
+        batch = self._received(wired, "")
+        edge = self.blueprint.edges[batch.edge]
+        target = self._targets[edge.target][batch.task]
+        if isinstance(target.door, Peer):
+            self._refuse(batch, error)
+            return
+        if batch.roots is not None:
+            self.acks.fail(batch.roots)
+        self.report_error(edge.source, batch.source, error)
+        table, plan = self.keeper.table, self.blueprint.components[edge.source]
+        if table is not None:
+            batch.origin = table.components[edge.source].worker_of(batch.source - plan.first_task)
+        self._release(edge.target)(batch, len(batch.rows))
+
     # ---- control
 
     def apply(self, table: ActivationTable, positions: Positions) -> None:
         """Route by this table from the next step on."""
-        for worker in [w for w in self.peers if table.workers.get(w, 0) != self.peers[w].incarnation]:
-            if worker not in table.workers or table.workers[worker] > self.peers[worker].incarnation:
+        old = self.keeper.table
+        for worker, incarnation in old.workers.items() if old is not None else ():
+            peer = self.peers.get(worker)
+            if peer is not None and peer.incarnation == incarnation and table.workers.get(worker) != incarnation:
                 self.peers.pop(worker).lose()
         self.keeper.apply(table, positions)
+        if self.awake:
+            self.activate()  # a spout task may have come here
         self._go_on_changing()
 
     def activate(self) -> None:
         """Spouts begin, or go on."""
+        self.awake = True
         for spout in self.residents.spouts.values():
             spout.activate()
 
     def deactivate(self) -> None:
         """Spouts stop; everything else goes on."""
+        self.awake = False
         for spout in self.residents.spouts.values():
             spout.deactivate()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from pasps.errors import ProtocolError
+from pasps.errors import ProtocolError, WireError
 from pasps.transport.messages import Define
 
 LOCAL = "#"
@@ -55,38 +55,42 @@ class Definitions:
 
     def __init__(self) -> None:
         self._classes: dict[str, type] = {}
+        self._broken: dict[str, str] = {}
 
     def define(self, message: Define) -> None:
-        """Takes a definition; runs the peer's code, so only for authenticated peers.
+        """Takes a definition; runs the peer's code, so only for authenticated peers. One that fails here fails its values.
 
         Raises:
-            ProtocolError: the definition is out of order or cannot be used in this process.
+            ProtocolError: the definition is out of turn.
         """
-        if not message.name.startswith(LOCAL) or message.name in self._classes:
-            raise ProtocolError(f"definition of class {message.name!r}: expected a new name that starts with {LOCAL!r}")
+        name = message.name
+        if not name.startswith(LOCAL) or name in self._classes or name in self._broken:
+            raise ProtocolError(f"definition of class {name!r}: expected a new name that starts with {LOCAL!r}")
         try:
-            cls = pickle.loads(message.pickled)
-        except Exception as error:
-            cure = "give both workers the same modules"
-            raise ProtocolError(f"definition of class {message.name!r} failed here: {error!r}; {cure}") from error
-        self._classes[message.name] = _checked(cls, message.name)
+            self._classes[name] = _checked(pickle.loads(message.pickled))
+        except Exception as error:  # noqa: BLE001 - it is the user's code, or another version of it, and only its values pay
+            self._broken[name] = repr(error)
 
     def resolve(self, name: str) -> type:
         """The dataclass or enum of that name.
 
         Raises:
-            ProtocolError: there is none in this process.
+            WireError: this process cannot have it.
+            ProtocolError: it was to be defined and is not.
         """
         cls = self._classes.get(name)
-        if cls is None:
+        if cls is None and name not in self._broken:
             if name.startswith(LOCAL):
                 raise ProtocolError(f"a value of class {name!r} came before the definition of its class")
             module, _, qualname = name.partition(":")
             try:
-                found = reduce(getattr, qualname.split("."), importlib.import_module(module))
-            except Exception as error:
-                raise ProtocolError(f"class {name!r} cannot be imported here: {error!r}; give both workers the same modules") from error
-            cls = self._classes[name] = _checked(found, name)
+                cls = self._classes[name] = _checked(reduce(getattr, qualname.split("."), importlib.import_module(module)))
+            except Exception as error:  # noqa: BLE001 - as in `define`; noted, so that it is not tried for every value
+                self._broken[name] = repr(error)
+        if cls is None:
+            raise WireError(
+                name, cure=f"its class cannot be had at the other end ({self._broken[name]}); give all workers the same modules"
+            )
         return cls
 
 
@@ -101,7 +105,7 @@ def is_importable(cls: type) -> bool:
     return found is cls
 
 
-def _checked(cls: object, name: str) -> type:
-    if isinstance(cls, type) and (dataclasses.is_dataclass(cls) or issubclass(cls, enum.Enum)):
-        return cls
-    raise ProtocolError(f"class {name!r}: expected a dataclass or an enum, got {cls!r}"[:500])
+def _checked(found: object) -> type:
+    if isinstance(found, type) and (dataclasses.is_dataclass(found) or issubclass(found, enum.Enum)):
+        return found
+    raise TypeError(f"expected a dataclass or an enum, got {found!r}"[:300])

@@ -10,7 +10,7 @@ from pasps.errors import ProtocolError, WireError
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
 from pasps.transport.messages import Acks, Bundle, Define, Handover, Message, WireBatch
-from pasps.transport.unwrap import Unwrapper
+from pasps.transport.unwrap import Unwrapper, first_unusable
 from pasps.transport.values import RowWrapper, mended
 
 DEFAULT_MOST_BYTES = 256 * 2**20
@@ -20,7 +20,11 @@ _FIRST_BYTES = 2048
 """Room a frame starts with; growing from nothing costs more than clearing this."""
 
 Refused = Callable[[WireBatch, WireError], None]
-"""Called with a batch of one row that was left out and why: its tuple has to be failed, and nobody will give back its credit."""
+"""Called with a batch of one row that was left out and why: its tuple has to be failed, and nobody else will give back its credit.
+
+On the sending side for a row that is larger than a frame; on the receiving side, before the rest of its message, for one with a
+value that cannot be had in that process, such as one of a class that only its peer can import.
+"""
 
 
 class Encoder:
@@ -95,16 +99,19 @@ def _part(batch: WireBatch, start: int, end: int | None) -> WireBatch:
 class Decoder:
     """Frames of one connection to messages; keeps the classes its peer has defined. Only for authenticated peers."""
 
-    def __init__(self, allow_pickle: bool = False) -> None:
+    def __init__(self, allow_pickle: bool = False, on_refused: Refused | None = None) -> None:
         self._definitions = Definitions()
-        self._decode = msgspec.msgpack.Decoder(Message, ext_hook=Unwrapper(self._definitions, allow_pickle).ext_hook).decode
+        self._unwrapper = Unwrapper(self._definitions, allow_pickle)
+        self._on_refused = on_refused
+        self._decode = msgspec.msgpack.Decoder(Message, ext_hook=self._unwrapper.ext_hook).decode
 
     def decode(self, payload: bytes | bytearray | memoryview) -> Message | None:
         """The message, or None for one that concerned the decoder alone. Nothing in it refers to `payload`'s memory.
 
         Raises:
-            ProtocolError: it is none, whatever the bytes are.
+            ProtocolError: it is none, whatever the bytes are; or a row has to be refused and there is no `on_refused`.
         """
+        self._unwrapper.unusable.clear()
         try:
             message: Message = self._decode(payload)
         except ProtocolError:
@@ -121,7 +128,23 @@ class Decoder:
             return None
         elif isinstance(message, Handover):
             _check_handover(message)
+        if self._unwrapper.unusable:
+            for batch in message.batches if isinstance(message, Bundle | Handover) else ():
+                self._take_out_unusable(batch)
         return message
+
+    def _take_out_unusable(self, batch: WireBatch) -> None:
+        errors = [first_unusable(row) for row in batch.rows]
+        good = [index for index, error in enumerate(errors) if error is None]
+        for index, error in enumerate(errors):
+            if error is not None:
+                if self._on_refused is None:
+                    raise ProtocolError(f"batch of edge {batch.edge}: {error}") from error
+                self._on_refused(_part(batch, index, index + 1), error)
+        batch.rows = [batch.rows[index] for index in good]
+        batch.roots = None if batch.roots is None else [batch.roots[index] for index in good]
+        batch.edges = None if batch.edges is None else [batch.edges[index] for index in good]
+        batch.links = None if batch.links is None else [batch.links[index] for index in good]
 
 
 def _check_batch(batch: WireBatch) -> None:

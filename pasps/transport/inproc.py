@@ -33,7 +33,7 @@ class InprocConnection:
         self.outbox: deque[bytearray] = deque()
         self._on_message, self._on_lost = on_message, on_lost
         self._encoder = Encoder(rows, most_frame_bytes, on_refused)
-        self._decoder = Decoder(allow_pickle)
+        self._decoder = Decoder(allow_pickle, on_refused)
         self._reader = FrameReader(most_frame_bytes)
         self._is_closing = self._is_lost = False
         self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0

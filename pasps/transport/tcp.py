@@ -68,7 +68,7 @@ class TcpConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._reader = FrameReader(MOST_HANDSHAKE_BYTES)
         self._encoder = Encoder(endpoint.rows, endpoint.most_frame_bytes, endpoint.on_refused)
-        self._decoder = Decoder(endpoint.allow_pickle)
+        self._decoder = Decoder(endpoint.allow_pickle, endpoint.on_refused)
         self._is_closing = False
         self._error: Exception | None = None
         self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0

@@ -14,19 +14,33 @@ from uuid import UUID
 
 import msgspec
 
-from pasps.errors import ProtocolError
+from pasps.errors import ProtocolError, WireError
 from pasps.transport.classes import Definitions
 from pasps.transport.values import MOST_DEPTH, Code
 
 Make = Callable[[list[Any]], Any]
 
 
+class Unusable:
+    """Stands for a value that is well-formed but cannot be had in this process, until `codec` takes its row out."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: WireError) -> None:
+        self.error = error
+
+
 class Unwrapper:
-    """Turns extensions into values; one per connection. `ext_hook` is made for msgspec's decoders."""
+    """Turns extensions into values; one per connection. `ext_hook` is made for msgspec's decoders.
+
+    `unusable` holds why values became `Unusable`, inner ones first; an extension around one is one itself, so that
+    only lists and dicts can hold them.
+    """
 
     def __init__(self, definitions: Definitions, allow_pickle: bool = False) -> None:
         self._definitions = definitions
         self._allow_pickle = allow_pickle
+        self.unusable: list[WireError] = []
         self._depth = 0
         self._makes: dict[str, Make] = {}
         self._decode: Callable[[memoryview], Any] = msgspec.msgpack.Decoder(ext_hook=self.ext_hook).decode
@@ -60,10 +74,14 @@ class Unwrapper:
         if self._depth > MOST_DEPTH + 1:
             raise ProtocolError(f"value nested deeper than {MOST_DEPTH} levels")
         self._depth += 1
+        before = len(self.unusable)
         try:
-            return unwrap(data)
+            value = unwrap(data)
+        except WireError as error:
+            self.unusable.append(error)
         finally:
             self._depth -= 1
+        return value if len(self.unusable) == before else Unusable(self.unusable[before])
 
     def _list(self, data: memoryview) -> list[Any]:
         items = self._decode(data)
@@ -102,7 +120,18 @@ class Unwrapper:
     def _unpickled(self, data: memoryview) -> Any:
         if not self._allow_pickle:
             raise ProtocolError("a pickled value came but pasps.wire.pickle is off here; give both workers the same configuration")
-        return pickle.loads(data)
+        try:
+            return pickle.loads(data)
+        except Exception as error:
+            raise WireError("pickle", cure=f"it cannot be loaded at the other end ({error!r})"[:300]) from error
+
+
+def first_unusable(value: Any) -> WireError | None:
+    """Why a row, or a list or dict in it, cannot be used; None when it can."""
+    if type(value) is Unusable:
+        return value.error
+    inner = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return next((error for item in inner if (error := first_unusable(item)) is not None), None)
 
 
 def _maker(cls: type, name: str) -> Make:
@@ -125,6 +154,9 @@ def _zone(parts: list[Any]) -> dt.tzinfo | None:
     if not parts:
         return None
     if len(parts) == 1:
-        return zoneinfo.ZoneInfo(parts[0])
+        try:
+            return zoneinfo.ZoneInfo(parts[0])
+        except zoneinfo.ZoneInfoNotFoundError as error:
+            raise WireError("zoneinfo.ZoneInfo", cure=f"the other end has no time zone {parts[0]!r}; install tzdata there") from error
     days, seconds, microseconds, *name = parts
     return dt.timezone(dt.timedelta(days, seconds, microseconds), *name)
