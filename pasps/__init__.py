@@ -26,7 +26,10 @@ from pasps.api import (
     Tuple,
     bolt,
 )
-from pasps.errors import EndOfInput
+from pasps.daemons.local_cluster import LocalCluster, RunningTopology
+from pasps.daemons.topology_master import WorkerInfo
+from pasps.errors import EndOfInput, PaspsError
+from pasps.metrics import Stats
 
 __all__ = [
     "BatchBolt",
@@ -36,11 +39,16 @@ __all__ = [
     "FunctionBolt",
     "Grouping",
     "GroupingSpec",
+    "LocalCluster",
+    "PaspsError",
+    "RunningTopology",
     "Spout",
+    "Stats",
     "Stream",
     "Topology",
     "TopologyBuilder",
     "TopologyContext",
     "Tuple",
+    "WorkerInfo",
     "bolt",
 ]

@@ -1,0 +1,1 @@
+"""What surrounds workers: how they are started and watched."""

@@ -1,0 +1,82 @@
+"""How worker processes come to be. `LocalLauncher` starts them on this machine, as children of the calling process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerHandle(Protocol):
+    """One started worker."""
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+
+    @property
+    def control(self) -> socket.socket:
+        """This end of its control connection; its end of file means that the process is gone."""
+
+    def kill(self) -> None:
+        """End it at once. Does nothing when it is gone."""
+
+    def reap(self) -> int | None:
+        """Its exit status, once it is gone; None before. Never blocks."""
+
+
+class Launcher(Protocol):
+    """Starts workers."""
+
+    def launch(self, worker: str) -> WorkerHandle:
+        """Start one; returns at once."""
+
+
+@dataclass(frozen=True)
+class _LocalWorker:
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+
+    def reap(self) -> int | None:
+        return self.process.poll()
+
+
+class LocalLauncher:
+    """Workers as child processes that hold one end of a socket pair: no name in the file system, nothing left behind.
+
+    A worker ends when its end of the pair is closed, so it does not outlive its parent, however that ends.
+    """
+
+    def __init__(self, module: str) -> None:
+        """`module` is run as `python -m module FD`."""
+        self._module = module
+
+    def launch(self, worker: str) -> WorkerHandle:
+        """Start one; returns at once."""
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", self._module, str(theirs.fileno())]
+        # the worker must find this package wherever the parent found it, installed or not
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+        try:
+            process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)
+        finally:
+            theirs.close()
+        _log.debug("worker %s started as process %d", worker, process.pid)
+        return _LocalWorker(process, ours)

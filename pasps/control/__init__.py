@@ -1,0 +1,1 @@
+"""Decides what runs where: changes of the activation table, repair, statistics. Knows no socket and no process."""

@@ -1,0 +1,152 @@
+"""Makes activation tables true: sends version n+1 to every live worker, and knows who routes by it and which tasks still move.
+
+Pure of I/O but for the `send` it is given; lives on one event loop. The controller's end of decision "control is level-triggered".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pasps.activation import ActivationTable, Unconfirmed, left_where_it_was, moves, without_worker
+from pasps.errors import TimeoutExpiredError, UnmovableError
+
+_log = logging.getLogger(__name__)
+
+Send = Callable[[str, ActivationTable], None]
+"""Give a worker a table; never blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """A keyed task whose arrival is not confirmed: under way since `version`, from this replica on that worker."""
+
+    version: int
+    replica: int
+    source: str | None
+    target: str
+
+
+class TablePublisher:
+    """Planned is what `change` makes, requested is `table`, observed is `observed`.
+
+    One change at a time: the next waits until all tasks of the one before have arrived. A loss does not wait.
+    """
+
+    def __init__(self, table: ActivationTable, send: Send) -> None:
+        self.table = table
+        self.observed: dict[str, int] = dict.fromkeys(table.workers, table.version)
+        self.lock = asyncio.Lock()
+        self._send = send
+        self._moving: dict[tuple[str, int], _Moving] = {}
+        self._failures: dict[int, UnmovableError] = {}
+        self._news = asyncio.Event()
+
+    # ---- changes
+
+    async def change(self, make: Callable[[ActivationTable], ActivationTable | None], seconds: float) -> int:
+        """Publish what `make` makes of the newest table; back when every live worker routes by it: its version.
+
+        `make` returns None when nothing is to change. It may raise; then nothing has changed.
+
+        Raises:
+            UnmovableError: a task could not be pickled when it was to move; it was left where it was.
+            TimeoutExpiredError: a live worker did not confirm in time; the table stands, and will be applied.
+        """
+        async with self.lock:
+            wanted = make(self.table)
+            if wanted is None:
+                return self.table.version
+            version = self._publish(wanted)
+            deadline = asyncio.get_running_loop().time() + seconds
+            if not await self._until(lambda: self.confirmed(version), deadline):
+                late = [worker for worker in self.table.workers if self.observed.get(worker, 0) < version]
+                raise TimeoutExpiredError(f"table {version} was not confirmed within {seconds:g} s by {', '.join(late)}")
+            if not await self._until(lambda: not self._moving, deadline):
+                _log.warning("%d tasks still move %g s after table %d", len(self._moving), seconds, version)
+            failure = self._failures.pop(version, None)
+            if failure is not None:
+                await self._until(lambda: self.confirmed(self.table.version) and not self._moving, deadline)
+                raise failure
+            return version
+
+    def _publish(self, table: ActivationTable) -> int:
+        old, self.table = self.table, table
+        for move in moves(old, table):
+            replica = old.components[move.component].replica_of(move.task)
+            self._moving[move.component, move.task] = _Moving(table.version, replica, move.source, move.target)
+        for worker in table.workers:
+            self._send(worker, table)
+        return table.version
+
+    def lose(self, worker: str) -> int | None:
+        """Publish at once a table without the worker, in which everything it had runs elsewhere; None when it was not alive.
+
+        Returns the version that all live workers have to confirm before anything pending may be failed.
+        """
+        if worker not in self.table.workers:
+            return None
+        unconfirmed: Unconfirmed = {
+            key: moving.replica for key, moving in self._moving.items() if moving.target == worker and moving.source is not None
+        }
+        for key, moving in list(self._moving.items()):
+            if moving.target == worker:
+                del self._moving[key]
+        self.observed.pop(worker, None)
+        version = self._publish(without_worker(self.table, worker, unconfirmed))
+        self._tell()
+        return version
+
+    def refresh(self) -> int:
+        """Publish the same table again under a new version, so that everyone confirms and marks it."""
+        return self._publish(self.table.following())
+
+    def confirmed(self, version: int) -> bool:
+        """Whether every live worker routes by `version` or a newer one."""
+        return all(self.observed.get(worker, 0) >= version for worker in self.table.workers)
+
+    async def wait_confirmed(self, version: int, seconds: float) -> bool:
+        """Wait for that; False when the time is over."""
+        return await self._until(lambda: self.confirmed(version), asyncio.get_running_loop().time() + seconds)
+
+    # ---- what workers report
+
+    def applied(self, worker: str, version: int) -> None:
+        """That worker routes by `version`."""
+        self.observed[worker] = max(version, self.observed.get(worker, 0))
+        self._tell()
+
+    def moved(self, component: str, task: int, version: int) -> None:
+        """That task has arrived."""
+        moving = self._moving.get((component, task))
+        if moving is not None and version >= moving.version:
+            del self._moving[component, task]
+            self._tell()
+
+    def move_failed(self, version: int, error: UnmovableError) -> None:
+        """That task cannot leave: the next table leaves it where it was."""
+        moving = self._moving.pop((error.component, error.task), None)
+        if moving is None:
+            return
+        self._failures[version] = error
+        self._publish(left_where_it_was(self.table, error.component, error.task, moving.replica))
+        self._tell()
+
+    # ---- waiting
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
+        while not condition():
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                return False
+            try:
+                await asyncio.wait_for(self._news.wait(), left)
+            except TimeoutError:
+                return condition()
+        return True

@@ -1,0 +1,149 @@
+"""From the counters of all workers to what users read. Pure.
+
+Counters are summed over every incarnation of every worker; what a dead one had queued is gone, its counts are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint, ComponentPlan
+from pasps.metrics import (
+    ComponentStats,
+    EdgeStats,
+    Histogram,
+    Latency,
+    ReplicaCounts,
+    ReplicaStats,
+    Stats,
+    WorkerCounts,
+)
+
+
+def stats_of(
+    blueprint: Blueprint,
+    table: ActivationTable,
+    living: Mapping[str, WorkerCounts],
+    dead: Iterable[WorkerCounts],
+    uptime_seconds: float,
+) -> Stats:
+    """One snapshot; complete when every live worker is in `living` with its present incarnation."""
+    past = list(dead)
+    latency = Histogram()
+    for counts in (*living.values(), *past):
+        latency.merge(Histogram(counts.latency, counts.latency_total))
+    by_component: dict[str, list[tuple[ReplicaCounts, bool]]] = {name: [] for name in blueprint.components}
+    for counts, alive in [*((c, True) for c in living.values()), *((c, False) for c in past)]:
+        for replica in counts.replicas:
+            by_component[replica.component].append((replica, alive))
+    on_way = on_the_way(living)
+    components = {
+        name: _component(plan, blueprint, table, by_component[name], on_way) for name, plan in blueprint.components.items()
+    }
+    spouts = [replica for name, plan in blueprint.components.items() if plan.is_spout for replica, _ in by_component[name]]
+    emitted = sum(sum(replica.emitted.values()) for replica in spouts)
+    replayed = sum(replica.replayed for replica in spouts)
+    return Stats(
+        components=components,
+        complete_latency=Latency.of(latency),
+        emitted_first=emitted - replayed,
+        replayed=replayed,
+        acked=sum(replica.acked for replica in spouts),
+        failed=sum(replica.failed for replica in spouts),
+        pending=sum(spout.pending for counts in living.values() for spout in counts.spouts),
+        table_version=table.version,
+        complete=all(
+            worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()
+        ),
+        uptime_seconds=uptime_seconds,
+    )
+
+
+def on_the_way(living: Mapping[str, WorkerCounts]) -> dict[int, int]:
+    """Tuples by edge that were emitted and are in no inbox yet: without credit, buffered, or between two workers."""
+    counts: dict[int, int] = {}
+
+    def add(edges: Mapping[int, int], sign: int = 1) -> None:
+        for edge, count in edges.items():
+            counts[edge] = counts.get(edge, 0) + sign * count
+
+    for worker in living.values():
+        add(worker.parked)
+        for link in worker.links:
+            add(link.waiting)
+            peer = living.get(link.peer)
+            back = next((b for b in peer.links if b.peer == worker.worker), None) if peer is not None else None
+            if peer is None or back is None or peer.incarnation != link.incarnation or back.incarnation != worker.incarnation:
+                continue
+            # the two cuts are not of the same instant: what arrived after the sender's cut is not on the way
+            add({edge: max(0, sent - back.got.get(edge, 0)) for edge, sent in link.sent.items()})
+    return counts
+
+
+def _component(
+    plan: ComponentPlan,
+    blueprint: Blueprint,
+    table: ActivationTable,
+    replicas: list[tuple[ReplicaCounts, bool]],
+    on_way: Mapping[int, int],
+) -> ComponentStats:
+    routing = table.components[plan.id]
+    executed = sum(sum(r.executed.values()) for r, _ in replicas)
+    seconds = sum(r.seconds for r, _ in replicas)
+    backlogs = [r.backlog for r, alive in replicas if alive and r.backlog is not None]
+    queued = sum(r.queued + r.busy for r, alive in replicas if alive)
+    return ComponentStats(
+        component=plan.id,
+        emitted=sum(sum(r.emitted.values()) for r, _ in replicas),
+        executed=executed,
+        acked=sum(r.acked for r, _ in replicas),
+        failed=sum(r.failed for r, _ in replicas),
+        queued=queued + sum(on_way.get(edge.index, 0) for edge in plan.inputs),
+        active=len(routing.active),
+        pool=plan.pool,
+        execute_seconds=seconds / executed if executed else 0.0,
+        errors=sum(r.errors for r, _ in replicas),
+        replicas=_replicas(routing.active, replicas),
+        edges=tuple(
+            EdgeStats(
+                edge.source,
+                edge.stream,
+                sum(r.received.get(edge.index, 0) for r, _ in replicas),
+                sum(r.executed.get(edge.index, 0) for r, _ in replicas),
+            )
+            for edge in plan.inputs
+        ),
+        backlog=sum(backlogs) if backlogs else None,
+    )
+
+
+def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaStats]:
+    found: dict[int, ReplicaStats] = {}
+    for index in sorted({r.replica for r, _ in replicas}):
+        all_of = [(r, alive) for r, alive in replicas if r.replica == index]
+        living = [r for r, alive in all_of if alive]
+        # the one that is not parked speaks for the replica, where it lives in two places for a moment
+        speaker = max(living, key=lambda r: (r.state == "ACTIVE", r.state == "DRAINING"), default=all_of[-1][0])
+        executed = sum(sum(r.executed.values()) for r, _ in all_of)
+        seconds = sum(r.seconds for r, _ in all_of)
+        found[index] = ReplicaStats(
+            replica=index,
+            worker=speaker.worker,
+            state=speaker.state if living else "LOST",
+            emitted=sum(sum(r.emitted.values()) for r, _ in all_of),
+            executed=executed,
+            acked=sum(r.acked for r, _ in all_of),
+            failed=sum(r.failed for r, _ in all_of),
+            queued=sum(r.queued + r.busy for r in living),
+            execute_seconds=seconds / executed if executed else 0.0,
+        )
+    return found
+
+
+def left_over(stats: Stats) -> dict[str, int]:
+    """What a drain still has to wait for, by component; empty when nothing queues and nothing is in flight."""
+    left = {name: component.queued for name, component in stats.components.items() if component.queued}
+    if stats.pending:
+        left["tracked tuples in flight"] = stats.pending
+    return left

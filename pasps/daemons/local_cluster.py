@@ -1,0 +1,178 @@
+"""`LocalCluster`: topologies on this machine's processes, for scripts, notebooks, the REPL and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pasps.api.blueprint import Blueprint
+from pasps.api.topology import Topology, blueprint_of
+from pasps.cluster.launcher import LocalLauncher
+from pasps.daemons.topology_master import ErrorReport, TopologyMaster, WorkerInfo
+from pasps.errors import BusyError, ClosedError, InvalidError
+from pasps.metrics import Stats
+
+T = TypeVar("T")
+
+WORKER_MODULE = "pasps.daemons.worker_process"
+
+
+class RunningTopology:
+    """A topology that runs. Every method may be called from any thread, blocks its caller until it is done, and raises
+    ClosedError once the topology was killed."""
+
+    def __init__(self, cluster: LocalCluster, master: TopologyMaster) -> None:
+        self._cluster = cluster
+        self._master = master
+
+    @property
+    def name(self) -> str:
+        """The name it was submitted under."""
+        return self._master.blueprint.name
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """What runs."""
+        return self._master.blueprint
+
+    @property
+    def workers(self) -> list[WorkerInfo]:
+        """The live worker processes."""
+        return self._cluster.call(_now(self._master.workers))
+
+    @property
+    def errors(self) -> list[ErrorReport]:
+        """The last exceptions of user code, oldest first; throttled by `topology.max.error.report.per.interval`."""
+        return self._cluster.call(_now(lambda: list(self._master.errors)))
+
+    def set_active(self, component: str, count: int) -> int:
+        """Let `count` replicas of a bolt work; back when every live worker routes by the new table: its version.
+
+        Raises:
+            InvalidError: no such bolt, or a count that is less than 1 or more than its pool; nothing has changed.
+            UnmovableError: a keyed task that cannot be pickled would have to move to another worker; nothing has changed.
+            TimeoutExpiredError: a live worker did not confirm within ten seconds; the change stands.
+        """
+        return self._cluster.call(self._master.set_active(component, count))
+
+    def stats(self) -> Stats:
+        """Exact cumulative counters, from one consistent cut; `complete` is False when a live worker did not answer."""
+        return self._cluster.call(self._master.stats())
+
+    def activate(self) -> None:
+        """Let the spouts emit again."""
+        self._cluster.call(_now(lambda: self._master.set_awake(True)))
+
+    def deactivate(self) -> None:
+        """Stop the spouts; what is in flight goes on."""
+        self._cluster.call(_now(lambda: self._master.set_awake(False)))
+
+    def drain(self, timeout: float = 30.0) -> Stats:
+        """Stop the spouts and wait until nothing queues and nothing is in flight.
+
+        Raises:
+            DrainTimeoutError: says what is left, by component.
+        """
+        return self._cluster.call(self._master.drain(timeout))
+
+    def wait_finished(self, timeout: float | None = None) -> bool:
+        """Wait until every spout has raised EndOfInput and everything is settled; False when the time is over."""
+        return self._cluster.call(self._master.wait_finished(timeout))
+
+    def kill(self, wait: float = 10.0) -> None:
+        """Drain for at most `wait` seconds, close every instance, end the workers. More calls do nothing."""
+        self._cluster.forget(self)
+        self._cluster.call(self._master.kill(wait))
+
+
+class LocalCluster:
+    """Starts topologies, each on worker processes of its own. A context manager: leaving it kills what still runs.
+
+    The workers end with this process, however it ends. `workers` is how many each topology gets unless its configuration
+    says otherwise (`topology.workers`); the default is the number of cores.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+            raise InvalidError(f"LocalCluster: expected workers of at least 1, got {workers!r}")
+        self._workers = workers
+        self._running: list[RunningTopology] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pasps-master", daemon=True)
+        self._closed = False
+        self._thread.start()
+        atexit.register(self.close)
+
+    def submit(
+        self,
+        topology: type[Topology] | Blueprint,
+        name: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        *,
+        active: bool = True,
+    ) -> RunningTopology:
+        """Start a topology; back when all its workers run. With `active=False` its spouts wait for `activate()`.
+
+        Raises:
+            TopologyError, ConfigError: the topology or a configuration key is wrong; nothing was started.
+            BusyError: a topology of that name runs here.
+            WorkerStartError: a component failed in `initialize`, or a process did not start; nothing is left running.
+        """
+        blueprint = blueprint_of(topology, name, config)
+        if any(running.name == blueprint.name for running in self._running):
+            raise BusyError(f"a topology named {blueprint.name!r} runs in this cluster; kill it first, or give another name")
+        workers = blueprint.config.get("topology.workers") or self._workers or os.cpu_count() or 1
+        master = self.call(_start(blueprint, int(workers), active))
+        running = RunningTopology(self, master)
+        self._running.append(running)
+        return running
+
+    def close(self) -> None:
+        """Kill every topology without waiting for its tuples, and end the cluster. More calls do nothing."""
+        if self._closed:
+            return
+        for running in list(self._running):
+            running.kill(wait=0.0)
+        self._closed = True
+        atexit.unregister(self.close)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the masters' loop from another thread."""
+        if self._closed:
+            coroutine.close()
+            raise ClosedError("the cluster is closed")
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # the caller was interrupted: do not go on without it
+            raise
+
+    def forget(self, running: RunningTopology) -> None:
+        """That topology is over."""
+        if running in self._running:
+            self._running.remove(running)
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+async def _start(blueprint: Blueprint, workers: int, active: bool) -> TopologyMaster:
+    master = TopologyMaster(blueprint, workers, LocalLauncher(WORKER_MODULE))
+    await master.start(awake=active)
+    return master
+
+
+async def _now(function: Any) -> Any:
+    return function()

@@ -1,0 +1,171 @@
+"""One worker as its master knows it: process, control connection, and what it said of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from pasps.activation import ActivationTable
+from pasps.cluster.launcher import Launcher, WorkerHandle
+from pasps.daemons.control_link import ControlLink
+from pasps.daemons.messages import (
+    Address,
+    Beat,
+    Closed,
+    Dial,
+    FromWorker,
+    Hello,
+    Launch,
+    Linked,
+    Start,
+    ToWorker,
+    Unmovable,
+)
+from pasps.errors import BrokenError, WorkerStartError
+from pasps.metrics import WorkerCounts
+
+T = TypeVar("T")
+
+MOST_MISSED_BEATS = 3
+
+
+class WorkerLink:
+    """Made by `launch`; then `introduce`, `dial`, and `end`. What is not an answer to these goes to `on_message`."""
+
+    def __init__(self, worker: str, incarnation: int, handle: WorkerHandle, on_message: Callable[[FromWorker], None]) -> None:
+        self.worker = worker
+        self.incarnation = incarnation
+        self.pid = handle.pid
+        self.address: Address | None = None
+        self.counts: WorkerCounts | None = None
+        self.unmovable: dict[tuple[str, int], Unmovable] = {}
+        self._handle = handle
+        self._on_message = on_message
+        self._control: ControlLink
+        self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
+        self._linked: asyncio.Future[Linked] = asyncio.get_running_loop().create_future()
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._missed = 0
+        self._born = time.monotonic()
+
+    @classmethod
+    async def launch(
+        cls,
+        launcher: Launcher,
+        worker: str,
+        incarnation: int,
+        on_message: Callable[[FromWorker], None],
+        on_lost: Callable[[], None],
+    ) -> WorkerLink:
+        """Start the process and take its control connection."""
+        try:
+            handle = launcher.launch(worker)
+        except OSError as error:
+            raise WorkerStartError(f"worker {worker}: its process could not be started ({error})") from error
+        link = cls(worker, incarnation, handle, on_message)
+
+        def lost() -> None:
+            link.lost()
+            on_lost()
+
+        link._control = await ControlLink.over(handle.control, link.received, lost)
+        return link
+
+    def received(self, message: FromWorker) -> None:
+        """A message came."""
+        if isinstance(message, Beat):
+            self._missed = 0
+        elif isinstance(message, Hello):
+            _settle(self._hello, message)
+        elif isinstance(message, Linked):
+            _settle(self._linked, message)
+        elif not isinstance(message, Closed):
+            self._on_message(message)
+
+    def lost(self) -> None:
+        """The connection ended."""
+        for future in (self._hello, self._linked):
+            if not future.done():
+                future.set_exception(BrokenError(f"worker {self.worker}: its process {self.pid} ended"))
+                future.exception()  # read, so that nobody is warned about it when nobody waits
+        _settle(self._gone, None)
+
+    async def introduce(
+        self,
+        blueprint: bytes,
+        table: ActivationTable,
+        starts: dict[int, Start],
+        secret: bytes,
+        workers: int,
+        sys_path: list[str],
+        seconds: float,
+    ) -> None:
+        """Tell it what it is; back when its instances are initialized and it listens.
+
+        Raises:
+            WorkerStartError: with the worker's own words.
+        """
+        self.send(Launch(self.worker, self.incarnation, workers, blueprint, table, starts, secret, sys_path))
+        try:
+            hello = await asyncio.wait_for(asyncio.shield(self._hello), seconds)
+        except TimeoutError as error:
+            raise WorkerStartError(f"worker {self.worker}: not ready after {seconds:g} s; is an `initialize` blocking?") from error
+        except BrokenError as error:
+            raise WorkerStartError(f"worker {self.worker}: its process ended before it was ready; see its output above") from error
+        if hello.error:
+            raise WorkerStartError(f"worker {self.worker} could not start:\n{hello.error}")
+        self.address = Address(hello.host, hello.port, self.incarnation)
+        self.unmovable = {(stuck.component, stuck.task): stuck for stuck in hello.unmovable}
+
+    async def dial(self, message: Dial, seconds: float) -> None:
+        """Let it connect to peers.
+
+        Raises:
+            BrokenError: it could not, or is gone.
+        """
+        if not message.peers:
+            return
+        self._linked = asyncio.get_running_loop().create_future()
+        self.send(message)
+        try:
+            linked = await asyncio.wait_for(self._linked, seconds)
+        except TimeoutError as error:
+            raise BrokenError(f"worker {self.worker}: not connected to its peers after {seconds:g} s") from error
+        if linked.error:
+            raise BrokenError(f"worker {self.worker}: {linked.error}")
+
+    def send(self, message: ToWorker) -> None:
+        """Send soon; nothing happens when it is gone."""
+        self._control.send(message)
+
+    def beat(self) -> bool:
+        """Ask whether it is there; False when it has left three questions unanswered."""
+        self._missed += 1
+        self.send(Beat())
+        return self._missed <= MOST_MISSED_BEATS
+
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._born
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._handle.kill()
+        self._control.close()
+        self._handle.reap()
+
+    async def end(self, seconds: float) -> None:
+        """Wait until the process has ended by itself, then end it."""
+        if seconds:
+            await asyncio.wait([self._gone], timeout=seconds)
+        self.kill()
+        deadline = time.monotonic() + 2.0
+        while self._handle.reap() is None and time.monotonic() < deadline:
+            await asyncio.sleep(0.002)
+
+
+def _settle(future: asyncio.Future[T], value: T) -> None:
+    if not future.done():
+        future.set_result(value)

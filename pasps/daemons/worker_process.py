@@ -1,0 +1,342 @@
+"""The process of one worker: an event loop around `runtime.Worker`. Run as `python -m pasps.daemons.worker_process FD`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Coroutine
+from typing import Any
+
+from pasps.api.blueprint import Blueprint
+from pasps.clock import SystemClock
+from pasps.daemons.control_thread import ControlThread
+from pasps.daemons.messages import (
+    Address,
+    Applied,
+    Awake,
+    Close,
+    Closed,
+    Counts,
+    Cut,
+    Dial,
+    Fence,
+    Finished,
+    Hello,
+    Launch,
+    Linked,
+    LinkLost,
+    Moved,
+    MoveFailed,
+    Parked,
+    Problem,
+    Start,
+    Table,
+    ToWorker,
+    Unmovable,
+)
+from pasps.errors import PaspsError
+from pasps.ids import IdSource
+from pasps.metrics import WorkerCounts
+from pasps.runtime.executor import BoltExecutor
+from pasps.runtime.hosting import SpoutStart
+from pasps.runtime.movability import unmovable
+from pasps.runtime.snapshot import take_counts
+from pasps.runtime.worker import Surroundings, Worker
+from pasps.transport.connection import Connection
+from pasps.transport.handshake import Identity
+from pasps.transport.messages import Message
+from pasps.transport.tcp import Endpoint, Listener, dial, listen
+from pasps.transport.values import RowWrapper
+
+_log = logging.getLogger("pasps.worker")
+
+PULSE_SECONDS = 1.0
+"""How often counters and positions go to the master unasked, while they change."""
+
+EXIT_FAILED = 4
+"""Exit status of a worker in which something of ours raised."""
+
+
+class ControlReports:
+    """`runtime.Reports` over the control connection."""
+
+    def __init__(self, control: ControlThread) -> None:
+        self._send = control.send
+
+    def applied(self, version: int) -> None:
+        """See `Reports`."""
+        self._send(Applied(version))
+
+    def parked(self, component: str, replica: int, version: int) -> None:
+        """See `Reports`."""
+        self._send(Parked(component, replica, version))
+
+    def moved(self, version: int, component: str, task: int) -> None:
+        """See `Reports`."""
+        self._send(Moved(version, component, task))
+
+    def move_failed(self, version: int, component: str, task: int, attribute: str, reason: str) -> None:
+        """See `Reports`."""
+        self._send(MoveFailed(version, component, task, attribute, reason))
+
+    def error(self, component: str, task: int, text: str) -> None:
+        """See `Reports`."""
+        self._send(Problem(component, task, text))
+
+    def link_lost(self, peer: str, incarnation: int) -> None:
+        """See `Reports`."""
+        self._send(LinkLost(peer, incarnation))
+
+    def finished(self, task: int, done: bool) -> None:
+        """See `Reports`."""
+        self._send(Finished(task, done))
+
+
+class WorkerProcess:
+    """Everything here runs on the event loop, except `_deliver` and `_notify`, which only ask the loop to call."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._control = ControlThread(control, self._deliver)
+        self._clock = SystemClock()
+        self._worker: Worker
+        self._endpoint: Endpoint
+        self._listener: Listener | None = None
+        self._incarnation = 0
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._notified = False
+        self._finished_calls: list[BoltExecutor] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._last: WorkerCounts | None = None
+        self._done: asyncio.Future[None] = self._loop.create_future()
+
+    async def run(self) -> None:
+        """Until the master says that it is over."""
+        self._control.start()
+        await self._done
+        self._control.flush(1.0)
+
+    # ---- the loop around `Worker.step`
+
+    def _run(self) -> None:
+        self._scheduled = False
+        try:
+            more = self._worker.step()
+        except Exception:
+            # the daemon's door: the state of this worker is not to be trusted, and its master starts another
+            _log.exception("worker %s failed", self._worker.id)
+            logging.shutdown()
+            os._exit(EXIT_FAILED)
+        if more:
+            self._wake()
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        due = self._worker.next_at()
+        self._timer = None if due is None else self._loop.call_at(due, self._wake)
+
+    def _wake(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._run)
+
+    def _notify(self, executor: BoltExecutor) -> None:
+        """From a bolt's own thread: it has finished a call."""
+        self._finished_calls.append(executor)
+        if not self._notified:
+            self._notified = True
+            self._loop.call_soon_threadsafe(self._collect)
+
+    def _collect(self) -> None:
+        self._notified = False
+        executors, self._finished_calls = self._finished_calls, []
+        for executor in executors:
+            executor.wake()
+        self._wake()
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._spawned_done)
+
+    def _spawned_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake()
+
+    # ---- control
+
+    def _deliver(self, message: ToWorker) -> None:
+        self._loop.call_soon_threadsafe(self._on_control, message)
+
+    def _on_control(self, message: ToWorker) -> None:
+        try:
+            self._obey(message)
+        except Exception:
+            _log.exception("%s could not be carried out", type(message).__name__)
+            logging.shutdown()
+            os._exit(EXIT_FAILED)
+
+    def _obey(self, message: ToWorker) -> None:
+        if isinstance(message, Launch):
+            self._keep(self._launch(message))
+            return
+        if isinstance(message, Dial):
+            self._keep(self._dial(message.peers))
+        elif isinstance(message, Table):
+            self._worker.apply(message.table, _starts(message.starts))
+        elif isinstance(message, Awake):
+            if message.awake:
+                self._worker.activate()
+            else:
+                self._worker.deactivate()
+        elif isinstance(message, Cut):
+            self._control.send(Counts(message.k, take_counts(self._worker, self._incarnation)))
+        elif isinstance(message, Fence):
+            self._worker.fence()
+        elif isinstance(message, Close):
+            self._close()
+            return
+        self._wake()
+
+    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _launch(self, launch: Launch) -> None:
+        try:
+            sys.path[:] = launch.sys_path
+            blueprint = pickle.loads(launch.blueprint)
+            self._build(blueprint, launch)
+            self._listener = await listen(launch.host, 0, self._endpoint, self._accept)
+            unmovable_tasks = self._unmovable(blueprint) if launch.workers > 1 else []
+        except Exception as error:  # noqa: BLE001 - the daemon's door: told to the master, who tells the user
+            self._control.send(Hello("", 0, error=_told(error)))
+            return
+        gc.collect()
+        gc.freeze()
+        # tuples come and go by the thousand and hardly ever form cycles
+        gc.set_threshold(100_000, 20, 50)
+        self._control.send(Hello(self._listener.host, self._listener.port, unmovable_tasks))
+        self._loop.call_later(PULSE_SECONDS, self._pulse)
+        self._wake()
+
+    def _build(self, blueprint: Blueprint, launch: Launch) -> None:
+        self._incarnation = launch.incarnation
+        rows = RowWrapper(bool(blueprint.config.get("pasps.wire.pickle", False)))
+        around = Surroundings(self._clock, IdSource(), ControlReports(self._control), rows, self._spawn, self._notify)
+        self._worker = Worker(blueprint, launch.worker, launch.workers, around)
+        settings = self._worker.settings
+        self._endpoint = Endpoint(
+            Identity(blueprint.name, launch.worker, launch.incarnation),
+            launch.secret,
+            self._on_message,
+            self._on_lost,
+            rows,
+            settings.wire_pickle,
+            settings.max_frame_bytes,
+            on_refused=self._worker.refused,
+        )
+        self._worker.apply(launch.table, _starts(launch.starts))
+
+    def _unmovable(self, blueprint: Blueprint) -> list[Unmovable]:
+        found = []
+        for (component, task), slot in self._worker.residents.slots.items():
+            if blueprint.components[component].keyed and slot.collector is not None:
+                context = self._worker.hosting.context(component, task, None)
+                error = unmovable(slot.instance, component, task, context)
+                if error is not None:
+                    found.append(Unmovable(component, task, error.attribute, error.reason))
+        return found
+
+    # ---- peers
+
+    async def _dial(self, peers: dict[str, Address]) -> None:
+        for worker, address in peers.items():
+            try:
+                connection = await dial(address.host, address.port, self._endpoint, worker)
+                known = self._worker.peers.get(worker)
+                if known is None or known.connection is not connection:
+                    self._accept(connection)
+            except PaspsError as error:
+                self._control.send(Linked(f"worker {worker}: {error}"))
+                return
+        self._control.send(Linked())
+
+    def _accept(self, connection: Connection) -> None:
+        peer = connection.peer
+        self._worker.meet(peer.worker, peer.incarnation, connection)
+        self._wake()
+
+    def _on_message(self, connection: Connection, message: Message) -> None:
+        known = self._worker.peers.get(connection.peer.worker)
+        if known is None or known.connection is not connection:
+            self._accept(connection)  # its messages may come before `dial` returns
+        self._worker.on_message(connection.peer.worker, message)
+        self._wake()
+
+    def _on_lost(self, connection: Connection, error: Exception | None) -> None:
+        self._worker.lose(connection.peer.worker, connection)
+        self._wake()
+
+    # ---- the rest
+
+    def _pulse(self) -> None:
+        counts = take_counts(self._worker, self._incarnation)
+        if counts != self._last:
+            self._last = counts
+            self._control.send(Counts(0, counts))
+        self._loop.call_later(PULSE_SECONDS, self._pulse)
+
+    def _close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        self._worker.close()
+        self._control.send(Closed())
+        if not self._done.done():
+            self._done.set_result(None)
+
+
+def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
+    return {
+        task: SpoutStart(
+            None if start.position is None else pickle.loads(start.position),
+            start.debt,
+            None if start.until is None else pickle.loads(start.until),
+        )
+        for task, start in starts.items()
+    }
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, PaspsError):
+        return str(error)
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def main() -> None:
+    """Entry point of the process."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
+    # Ctrl-C goes to the whole terminal; the parent drains, and ends its workers when that is done
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=int(sys.argv[1]))
+
+    async def run() -> None:
+        await WorkerProcess(control).run()
+
+    asyncio.run(run())
+    logging.shutdown()
+    # threads of blocking bolts may still wait for something; they must not keep the process
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
