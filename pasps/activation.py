@@ -140,7 +140,8 @@ def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed |
     """Version n+1 after `dead` was lost: every bolt keeps as many active replicas as it had, every spout task moves.
 
     An inactive replica on a live worker takes over where there is one; else the lost replica is placed anew.
-    A task that was on its way to the dead worker goes back to the replica that still has its state.
+    A task that was on its way to the dead worker goes back to the worker that still has its state, even if that takes a
+    replica more than there were.
     With no live worker left the table stays as it is, but for the dead one.
     """
     unconfirmed = unconfirmed or {}
@@ -161,6 +162,7 @@ def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], ba
     if not lost:
         return routing
     places, active = list(routing.places), [replica for replica in routing.active if replica not in lost]
+    stands_in = {}
     for replica in lost:
         standby = [r for r in range(routing.pool) if r not in routing.active and r not in active and places[r] in live]
         if standby and not (routing.pinned and replica == 0):
@@ -170,8 +172,24 @@ def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], ba
             places[replica] = min(live, key=lambda worker: (crowd[worker], worker))
         crowd[places[chosen]] += 1
         active.append(chosen)
-    settled = _settled(routing, tuple(sorted(active)), tuple(places))
-    return _with_hosts(settled, {task: replica for task, replica in back.items() if replica in settled.active})
+        stands_in[replica] = chosen
+    repaired = replace(routing, active=tuple(sorted(active)), places=tuple(places))
+    if routing.hosts is None:
+        return repaired
+    # only what was lost moves: a task that is on its way between two live workers must not be sent on meanwhile
+    repaired = replace(repaired, hosts=tuple(stands_in.get(host, host) for host in routing.hosts))
+    for task, replica in back.items():
+        repaired = _back_on(repaired, task, replica)
+    return repaired
+
+
+def _back_on(routing: Routing, task: int, replica: int) -> Routing:
+    """The task on the worker of `replica`: on an active replica there, the one with the fewest tasks; else it is activated."""
+    loads = Counter(routing.hosts)
+    near = [r for r in routing.active if routing.places[r] == routing.places[replica]]
+    if not near:
+        return _with_hosts(replace(routing, active=tuple(sorted((*routing.active, replica)))), {task: replica})
+    return _with_hosts(routing, {task: min(near, key=lambda r: (r != replica, loads[r], r))})
 
 
 def _with_hosts(routing: Routing, chosen: Mapping[int, int]) -> Routing:
@@ -193,10 +211,14 @@ def with_worker(table: ActivationTable, worker: str, incarnation: int) -> Activa
 
 
 def brought_home(table: ActivationTable, home: Mapping[str, Routing], component: str) -> ActivationTable | None:
-    """Version n+1 with a bolt's replicas where they were placed at first, as many active as now; None: they are there."""
+    """Version n+1 with a bolt's replicas where they were placed at first, as many active as now; None: they are there.
+
+    A pinned replica stays where it is: it has what it has in memory, and no sibling shares its work.
+    """
     routing, first = table.components[component], home[component]
     places = tuple(
-        want if want in table.workers else now for want, now in zip(first.places, routing.places, strict=True)
+        want if want in table.workers and not (routing.pinned and replica == 0) else now
+        for replica, (want, now) in enumerate(zip(first.places, routing.places, strict=True))
     )
     wanted = replace(routing, active=routing.active[:1] if routing.pinned else (), places=places)
     blank = replace(table, components={**table.components, component: wanted})

@@ -76,9 +76,7 @@ class EmitError(InvalidError):
 class WireError(InvalidError):
     """A value that cannot travel between workers; names component, field and type; `row` is its place in the batch, -1 when in none."""
 
-    def __init__(
-        self, type_name: str, *, component: str = "", stream: str = "", field: str = "", cure: str = "", row: int = -1
-    ) -> None:
+    def __init__(self, type_name: str, *, component: str = "", stream: str = "", field: str = "", cure: str = "", row: int = -1) -> None:
         self.type_name, self.component, self.stream, self.field, self.cure, self.row = type_name, component, stream, field, cure, row
         where = f"component {component!r}, stream {stream!r}, field {field!r}: " if component else ""
         super().__init__(f"{where}a value of type {type_name} cannot travel between workers" + (f"; {cure}" if cure else ""))

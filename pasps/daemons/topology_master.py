@@ -110,6 +110,9 @@ class TopologyMaster:
         self._cuts: dict[int, dict[str, WorkerCounts]] = {}
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._burials: set[asyncio.Task[None]] = set()
+        self._restarting: set[str] = set()
+        self._joining = asyncio.Lock()
         self._finished: set[int] = set()
         self._began = time.monotonic()
         self.parked: dict[tuple[str, int], int] = {}
@@ -181,7 +184,7 @@ class TopologyMaster:
         elif isinstance(message, Finished):
             (self._finished.add if message.done else self._finished.discard)(message.task)
             self._tell()
-        elif isinstance(message, LinkLost):
+        elif isinstance(message, LinkLost) and self.state == "RUNNING":
             self._keep(self._relink(worker, message))
 
     def _on_counts(self, link: WorkerLink, message: Counts) -> None:
@@ -195,7 +198,7 @@ class TopologyMaster:
 
     def _on_lost(self, link: WorkerLink) -> None:
         """A control connection ended: the process is gone, or is about to be."""
-        link.kill()
+        self._bury(link)
         if self._links.get(link.worker) is not link or self.state in ("CLOSING", "CLOSED"):
             return
         del self._links[link.worker]
@@ -207,9 +210,18 @@ class TopologyMaster:
             return
         _log.warning("worker %s (process %d) is gone; what it ran goes elsewhere", link.worker, link.pid)
         version = self.publisher.lose(link.worker)
+        self._tell()
         if version is not None:
             self._keep(self._fence(version))
-        self._keep(self._restart(link.worker, link.age()))
+        if link.worker not in self._restarting:
+            self._keep(self._restart(link.worker, link.age()))
+
+    def _bury(self, link: WorkerLink) -> None:
+        """End a worker's process and take its exit status, so that nothing of it stays; `close` waits for that."""
+        link.kill()
+        task = asyncio.get_running_loop().create_task(link.end(0.0))
+        self._burials.add(task)
+        task.add_done_callback(self._burials.discard)
 
     def _worker_of(self, task: int) -> str:
         plan = self.blueprint.component_of(task)
@@ -223,24 +235,51 @@ class TopologyMaster:
             _log.error("table %d was not confirmed by all workers; pending tuples will time out instead", version)
 
     async def _restart(self, worker: str, lived_seconds: float) -> None:
+        """Start a lost worker until it has joined; what it loses on the way is this loop's business, not that of another."""
         pause = _FIRST_PAUSE if lived_seconds > _LONGEST_PAUSE else 4 * _FIRST_PAUSE
+        self._restarting.add(worker)
         while self.state == "RUNNING":
             try:
                 link = await self._launch(worker)
-                await self._connect(link, self._ids)
+                await self._join(link)
                 break
             except PaspsError as error:
                 _log.error("worker %s did not come back: %s", worker, error)
-                if (gone := self._links.pop(worker, None)) is not None:
-                    gone.kill()
+                if (gone := self._links.get(worker)) is not None:
+                    self._on_lost(gone)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
         else:
             return
-        incarnation = link.incarnation
-        await self.publisher.change(lambda table: with_worker(table, worker, incarnation), CONFIRM_SECONDS)
+        self._restarting.discard(worker)
         link.send(Awake(self._awake))
         await self._bring_home()
+
+    async def _join(self, link: WorkerLink) -> None:
+        """Connect a worker that was started again, and make it one of the living.
+
+        One at a time, and to members only: two that come back together must not both dial the other.
+        """
+        worker, incarnation = link.worker, link.incarnation
+        async with self._joining:
+            for last in (False, False, True):
+                try:
+                    await self._connect(link, list(self.publisher.table.workers))
+                    break
+                except BrokenError:
+                    if last or self._links.get(worker) is not link:
+                        raise
+                    await asyncio.sleep(_FIRST_PAUSE)  # most often a peer has just died; its control connection says so by then
+
+            def make(table: ActivationTable) -> ActivationTable | None:
+                return with_worker(table, worker, incarnation) if self._links.get(worker) is link else None
+
+            try:
+                await self.publisher.change(make, CONFIRM_SECONDS)
+            except TimeoutExpiredError as error:
+                _log.warning("worker %s is back, but %s", worker, error)
+        if self._links.get(worker) is not link:
+            raise BrokenError(f"worker {worker}: its process {link.pid} ended before it had joined")
 
     async def _bring_home(self) -> None:
         """Give a worker that is back its replicas again."""
@@ -313,8 +352,9 @@ class TopologyMaster:
         self._check_running()
         self._cut += 1
         k, answers = self._cut, self._cuts.setdefault(self._cut, {})
+        asked = set(self.publisher.table.workers)
         self._broadcast(Cut(k))
-        await self._until(lambda: set(self.publisher.table.workers) <= set(answers), CUT_SECONDS)
+        await self._until(lambda: asked & set(self.publisher.table.workers) <= set(answers), CUT_SECONDS)
         del self._cuts[k]
         return stats_of(self.blueprint, self.publisher.table, answers, self._dead, time.monotonic() - self._began)
 
@@ -351,6 +391,8 @@ class TopologyMaster:
             stats = await self.stats()
             if stats.complete and not left_over(stats) and tasks <= self._finished:
                 return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
             await asyncio.sleep(0.01)
 
     def workers(self) -> list[WorkerInfo]:
@@ -376,13 +418,16 @@ class TopologyMaster:
         if self.state == "CLOSED":
             return
         running, self.state = self.state == "RUNNING", "CLOSING"
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         links = list(self._links.values())
         if running:
             for link in links:
                 link.send(Close())
         await asyncio.gather(*(link.end(CLOSE_SECONDS if running else 0.0) for link in links))
+        await asyncio.gather(*self._burials)
         self._links.clear()
         self.state = "CLOSED"
         self._tell()

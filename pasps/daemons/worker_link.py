@@ -70,7 +70,12 @@ class WorkerLink:
             link.lost()
             on_lost()
 
-        link._control = await ControlLink.over(handle.control, link.received, lost)
+        try:
+            link._control = await ControlLink.over(handle.control, link.received, lost)
+        except BaseException:
+            handle.kill()
+            handle.control.close()
+            raise
         return link
 
     def received(self, message: FromWorker) -> None:

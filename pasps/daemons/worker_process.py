@@ -17,6 +17,7 @@ from typing import Any
 from pasps.api.blueprint import Blueprint
 from pasps.clock import SystemClock
 from pasps.daemons.control_thread import ControlThread
+from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.messages import (
     Address,
     Applied,
@@ -261,6 +262,9 @@ class WorkerProcess:
 
     async def _dial(self, peers: dict[str, Address]) -> None:
         for worker, address in peers.items():
+            linked = self._worker.peers.get(worker)
+            if linked is not None and linked.incarnation == address.incarnation and linked.connection is not None:
+                continue  # asked again because another peer could not be reached
             try:
                 connection = await dial(address.host, address.port, self._endpoint, worker)
                 known = self._worker.peers.get(worker)
@@ -297,9 +301,9 @@ class WorkerProcess:
         self._loop.call_later(PULSE_SECONDS, self._pulse)
 
     def _close(self) -> None:
-        if self._listener is not None:
+        if self._listener is not None:  # else it has not begun
             self._listener.close()
-        self._worker.close()
+            self._worker.close()
         self._control.send(Closed())
         if not self._done.done():
             self._done.set_result(None)
@@ -325,14 +329,18 @@ def _told(error: Exception) -> str:
 def main() -> None:
     """Entry point of the process."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
-    # Ctrl-C goes to the whole terminal; the parent drains, and ends its workers when that is done
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C goes to the whole terminal, and `timeout` sends SIGTERM to the whole group; the parent drains, and ends its workers
+    # when that is done. A handler, since what is ignored or blocked would be so in processes that user code starts.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     control = socket.socket(fileno=int(sys.argv[1]))
 
     async def run() -> None:
         await WorkerProcess(control).run()
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run())
     logging.shutdown()
     # threads of blocking bolts may still wait for something; they must not keep the process
     os._exit(0)

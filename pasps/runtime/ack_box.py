@@ -13,9 +13,11 @@ Settled = tuple[int, list[int], list[int] | None]
 class AckBox:
     """Filled by executors, emptied by the worker's flush."""
 
-    __slots__ = ("_acks", "_fails")
+    __slots__ = ("_acks", "_fails", "_only")
 
-    def __init__(self) -> None:
+    def __init__(self, only: int = 0) -> None:
+        """`only` is the topology's spout task when it has one alone."""
+        self._only = only
         self._acks: list[tuple[list[int], list[int]]] = []
         self._fails: list[int] = []
 
@@ -39,6 +41,9 @@ class AckBox:
         acks, self._acks = self._acks, []
         settled: list[Settled] = []
         for roots, deltas in acks:
+            if self._only:  # the topology has one spout task: whatever is tracked is its
+                settled.append((self._only, roots, None if deltas is roots else deltas))
+                continue
             owners = set(map(OWNER_MASK.__and__, roots))
             same = deltas is roots
             if len(owners) == 1:

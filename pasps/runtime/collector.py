@@ -79,7 +79,7 @@ def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task
 class Collector:
     """The collector of one bolt instance; everything it does happens when the running step is settled."""
 
-    __slots__ = ("append", "emitter", "out", "width")
+    __slots__ = ("append", "emitter", "out", "plain", "width")
 
     may_choose = True
 
@@ -88,6 +88,7 @@ class Collector:
         self.out: list[Any] = []
         self.append = self.out.append
         default = emitter.ports.get(DEFAULT_STREAM)
+        self.plain = True  # nothing but rows of the default stream, and no verdicts, since `begin`
         self.width = -1 if default is None or default.direct else default.width
 
     def records(self) -> list[Any]:
@@ -98,6 +99,7 @@ class Collector:
         """A fresh record list for the next step."""
         self.out = []
         self.append = self.out.append
+        self.plain = True
         return self.out
 
     def emit(
@@ -115,6 +117,7 @@ class Collector:
             if values.__class__ is tuple and len(values) == self.width:
                 self.append(values)
                 return None
+        self.plain = False
         return self._emit_with_options(values, stream, anchors, direct_task, need_task_ids)
 
     def _emit_with_options(
@@ -139,10 +142,12 @@ class Collector:
 
     def ack(self, tup: Tuple) -> None:
         """See `Bolt.ack`."""
+        self.plain = False
         self.records().append(Verdict(tup, True))
 
     def fail(self, tup: Tuple) -> None:
         """See `Bolt.fail`."""
+        self.plain = False
         self.records().append(Verdict(tup, False))
 
 

@@ -86,7 +86,8 @@ class BoltExecutor(Executor):
         ticks, self._ticks = self._ticks, []
         for tup in ticks:
             for slot in list(self.slots.values()):
-                self.run_tick(slot, tup)
+                if slot.held is None:  # else its instance is on its way to or from another host
+                    self.run_tick(slot, tup)
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, on the worker's loop."""

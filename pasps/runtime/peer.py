@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 
 from pasps.api.blueprint import Blueprint
@@ -23,10 +24,11 @@ class Peer:
     """A door to every task on that worker. Without a connection, what it is given fails: it is never sent later.
 
     `sent` and `got` count tuples by edge since the connection was made; `marked` is the newest MARK from there.
+    `early` is what came behind a MARK of a table that this worker has still to apply, with the version.
     """
 
     __slots__ = (
-        "_acks_box", "_blueprint", "_bundle", "_credits", "_refuse", "_rows", "buffered", "connection", "first_at", "got",
+        "_acks_box", "_blueprint", "_bundle", "_credits", "_refuse", "_rows", "buffered", "connection", "early", "first_at", "got",
         "id", "incarnation", "marked", "sent",
     )  # fmt: skip
 
@@ -37,6 +39,7 @@ class Peer:
         self.marked = 0
         self.sent: dict[int, int] = {}
         self.got: dict[int, int] = {}
+        self.early: deque[tuple[int, Batch]] = deque()
         self.buffered = 0
         self.first_at = 0.0
         self._blueprint = blueprint
@@ -50,11 +53,13 @@ class Peer:
         """A new connection, on which nothing was sent yet."""
         self.connection = connection
         self.sent, self.got, self.marked = {}, {}, 0
+        self.early.clear()
         self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
 
     def lose(self) -> None:
         """The connection is gone, and all that waited for it."""
         self.connection = None
+        self.early.clear()
         for batch in self._bundle.batches:
             self._fail(batch)
         self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import GeneratorType
+from types import GeneratorType, NoneType
 from typing import Any
 
 from pasps.errors import EmitError
@@ -12,6 +12,7 @@ from pasps.runtime.collector import row_of
 from pasps.runtime.emitter import Port
 
 _SEVERAL = (list, GeneratorType)
+_NOT_VALUES = (*_SEVERAL, Iterator, tuple, NoneType)
 
 
 def rows_of(result: Any, port: Port | None) -> list[Row]:
@@ -20,7 +21,7 @@ def rows_of(result: Any, port: Port | None) -> list[Row]:
         return []
     if port is None:
         raise EmitError("", "default", f"a bolt without outputs must return None, got {result!r}")
-    if isinstance(result, _SEVERAL) or (isinstance(result, Iterator) and not isinstance(result, tuple)):
+    if isinstance(result, _SEVERAL) or isinstance(result, Iterator):
         return [_row(item, port) for item in result]
     return [_row(result, port)]
 
@@ -35,9 +36,11 @@ def uniform_rows(results: list[Any], port: Port | None) -> list[Row] | None:
     """All results as rows when each is exactly one row, without looking at them one by one; else None."""
     if port is None:
         return None
+    count = len(results)
+    # counting in a list costs less than half of looking at each result
+    if list(map(type, results)).count(tuple) == count:
+        return results if list(map(len, results)).count(port.width) == count else None
     kinds = set(map(type, results))
-    if kinds == {tuple}:
-        return results if set(map(len, results)) == {port.width} else None
-    if port.width != 1 or tuple in kinds or type(None) in kinds or any(issubclass(kind, (*_SEVERAL, Iterator, tuple)) for kind in kinds):
+    if port.width != 1 or any(issubclass(kind, _NOT_VALUES) for kind in kinds):
         return None
     return list(zip(results, strict=False))

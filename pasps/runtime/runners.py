@@ -15,11 +15,11 @@ from pasps.errors import EmitError
 from pasps.runtime.batch import Batch, Row
 from pasps.runtime.collector import Quiet, Raised
 from pasps.runtime.origin import Origin
+from pasps.runtime.proof import always_returns_row
 from pasps.runtime.results import rows_of, uniform_rows
 from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.task_slot import TaskSlot
 
-_NONE = type(None)
 Report = Callable[[BaseException], None]
 
 
@@ -36,10 +36,11 @@ class Runner(Protocol):
 class FunctionRunner:
     """A function bolt: one C-level loop over the rows, and no object for each tuple."""
 
-    def __init__(self, settler: Settler, origins: dict[int, Origin], report: Report) -> None:
+    def __init__(self, settler: Settler, origins: dict[int, Origin], report: Report, function: Any) -> None:
         self._settler = settler
         self._report = report
         self._origins = origins
+        self._certain = settler.default is not None and always_returns_row(function, settler.default.width)
 
     def use(self, flags: Flags) -> None:
         """A function has no switches."""
@@ -48,14 +49,18 @@ class FunctionRunner:
         """Process every row of the batch and settle it."""
         results: list[Any] = []
         rows = iter(batch.rows)
-        function = slot.instance
+        certain = self._certain
         while True:
             try:
-                results.extend(starmap(function, rows))
+                results.extend(starmap(slot.instance, rows))
                 break
-            except Exception as error:  # the step's door: the tuple fails, the worker goes on
+            except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
                 results.append(Raised(error))
-        settle_results(self._settler, slot, batch, results, self._origins, self._report)
+                certain = False
+        if certain:
+            self._settler.pass_on(batch, results, slot)
+        else:
+            settle_results(self._settler, slot, batch, results, self._origins, self._report)
 
 
 class BatchFunctionRunner:
@@ -73,7 +78,7 @@ class BatchFunctionRunner:
         """Process every row of the batch and settle it."""
         try:
             results = paired(slot.instance(list(batch.rows)), len(batch.rows), slot.component)
-        except Exception as error:  # the step's door
+        except Exception as error:  # noqa: BLE001 - the step's door
             results = [Raised(error), *([Raised(Quiet())] * (len(batch.rows) - 1))]
         settle_results(self._settler, slot, batch, results, self._origins, self._report)
 
@@ -101,7 +106,7 @@ def settle_results(
     for result in results:
         try:
             listed.append(result.error if isinstance(result, Raised) else rows_of(result, settler.default))
-        except Exception as error:  # a wrong result, or a generator of the user's that raised
+        except Exception as error:  # noqa: BLE001 - a wrong result, or a generator of the user's that raised
             listed.append(error)
     for outcome in listed:
         if isinstance(outcome, Exception) and not isinstance(outcome, Quiet):
@@ -140,9 +145,10 @@ class ClassRunner:
 
     def run(self, slot: TaskSlot, batch: Batch) -> None:
         """Process every row of the batch and settle it."""
+        collector = slot.collector
         tups = self._origins[batch.edge].tuples(batch)
-        out = slot.collector.begin()
-        process, end = slot.instance.process, slot.collector.append
+        out = collector.begin()
+        process, end = slot.instance.process, collector.append
         left = iter(tups)
         while True:
             try:
@@ -150,19 +156,28 @@ class ClassRunner:
                     process(tup)
                     end(None)
                 break
-            except Exception as error:  # the step's door: the tuple fails, the worker goes on
+            except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
+                collector.plain = False
                 end(Raised(error))
                 end(None)
+        if not (self._plain and collector.plain):
+            self._settle_each(slot, tups, out)
+            return
         count = len(tups)
-        kinds = set(map(type, out))
-        if self._plain and kinds <= {tuple, _NONE}:
-            if len(out) == 2 * count and out[1::2].count(None) == count:
-                self._settler.pass_on(batch, out[0::2], slot)
-                return
-            if len(out) == count:
-                self._settler.ack_all(batch, slot)
-                return
-        self._settle_each(slot, tups, out)
+        if len(out) == 2 * count and out[1::2].count(None) == count:
+            self._settler.pass_on(batch, out[0::2], slot)
+        elif len(out) == count:
+            self._settler.ack_all(batch, slot)
+        elif batch.links is None:
+            self._spread(slot, batch, out)
+        else:
+            self._settle_each(slot, tups, out)
+
+    def _spread(self, slot: TaskSlot, batch: Batch, out: list[Any]) -> None:
+        """Rows of the default stream only, any number for each tuple."""
+        ends = [position for position, row in enumerate(out) if row is None]
+        counts = [end - start - 1 for start, end in zip([-1, *ends], ends, strict=False)]
+        self._settler.spread(batch, [row for row in out if row is not None], counts, slot)
 
     def _settle_each(self, slot: TaskSlot, tups: list[Tuple], out: list[Any]) -> None:
         settle, flags, start = self._settler.settle, self._flags, 0
@@ -192,7 +207,7 @@ class BatchRunner:
         out = slot.collector.begin()
         try:
             returned = slot.instance.process_batch(tups)
-        except Exception as error:  # the step's door
+        except Exception as error:  # noqa: BLE001 - the step's door
             returned = error
         if not out and self._flags.ack and self._flags.anchor:
             if returned is None:
@@ -225,15 +240,16 @@ def _batch_rows(settler: Settler, slot: TaskSlot, tups: list[Tuple], out: list[A
         if returned is None:
             return [[] for _ in tups]
         return [rows_of(result, settler.default) for result in paired(returned, len(tups), slot.component)]
-    except Exception as error:  # a wrong result, or a generator of the user's that raised
+    except Exception as error:  # noqa: BLE001 - a wrong result, or a generator of the user's that raised
         return error
 
 
 def make_runner(plan: ComponentPlan, settler: Settler, origins: dict[int, Origin], flags: Flags, report: Report, sample: Any) -> Runner:
     """The runner for an inline component."""
     if plan.shape == "function":
-        kind = BatchFunctionRunner if getattr(sample, "batch", False) else FunctionRunner
-        return kind(settler, origins, report)
+        if sample.batch:
+            return BatchFunctionRunner(settler, origins, report)
+        return FunctionRunner(settler, origins, report, sample.function)
     if plan.shape == "batch_bolt":
         return BatchRunner(settler, origins, flags, report)
     return ClassRunner(settler, origins, flags)

@@ -73,7 +73,8 @@ class SpoutCollector:
             )
         if not rows:
             return
-        if set(map(type, rows)) == {tuple} and set(map(len, rows)) == {port.width}:
+        count = len(rows)
+        if list(map(type, rows)).count(tuple) == count and list(map(len, rows)).count(port.width) == count:
             listed = list(rows)
         else:
             listed = [row_of(row, port) for row in rows]

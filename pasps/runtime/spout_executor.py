@@ -6,6 +6,7 @@ Its step starts a tuple's walk; `settle_acks` and the time-out end it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
@@ -20,6 +21,7 @@ from pasps.runtime.executor import Executor, Schedule
 from pasps.runtime.pace import STEP_SECONDS
 from pasps.runtime.spout_collector import SpoutCollector
 
+_TUP_ID, _EMITTED = itemgetter(0), itemgetter(1)
 _FIRST_WAIT = 0.0005
 _LONGEST_WAIT = 0.020
 _LONGEST_ERROR_WAIT = 1.0
@@ -141,7 +143,10 @@ class SpoutExecutor(Executor):
         for port, rows, tup_ids in self.collector.take():
             untracked = tup_ids.count(None)
             self.meter.replayed += self.replays.count(tup_ids)
-            if untracked == len(rows) or not self.tracking:
+            if untracked == len(rows):
+                self.emitter.route(port, rows, None, None)
+                continue
+            if not self.tracking:
                 self.emitter.route(port, rows, None, None)
                 self._tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
                 continue
@@ -186,14 +191,17 @@ class SpoutExecutor(Executor):
         if not done:
             return
         now = self.clock.now()
-        times = [entry[1] for entry in done]
+        times = list(map(_EMITTED, done))
         first = times[0]
         if times.count(first) == len(times):
             self.histogram.add(now - first, len(times))
         else:
             for emitted in times:
                 self.histogram.add(now - emitted)
-        self._tell_acked([entry[0] for entry in done])
+        if self.acks_user:
+            self._tell_acked(list(map(_TUP_ID, done)))
+        else:
+            self.meter.acked += len(done)
         self._resume()
 
     def settle_fails(self, roots: list[int]) -> None:

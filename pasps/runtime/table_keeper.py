@@ -11,7 +11,6 @@ from pasps.activation import ActivationTable, Routing, moves
 from pasps.api.blueprint import Blueprint
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
-from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.hosting import Hosting, SpoutStart
 from pasps.runtime.peer import Peer
@@ -20,7 +19,6 @@ from pasps.runtime.reports import Reports
 from pasps.runtime.residents import Residents
 from pasps.runtime.target import Target
 from pasps.runtime.task_moves import TaskMoves
-from pasps.runtime.task_slot import TaskSlot
 
 LEAST_WINDOW = 64
 """Credit that a sender has at a task at least, however many tasks share a replica."""
@@ -55,7 +53,6 @@ class TableKeeper:
         self._reports = reports
         self._targets = targets
         self._workers = workers
-        self._settling: list[tuple[TaskSlot, list[Batch]]] = []
         self.table: ActivationTable | None = None
         self.loads = {name: LoadTable(plan.pool) for name, plan in blueprint.components.items()}
 
@@ -74,10 +71,10 @@ class TableKeeper:
         for worker in lost:
             self._moving.worker_lost(worker)
         self._set_states(table)  # 4. who works, who drains
-        self.resolve()  # 5. route by the new table
-        for peer in self._peers.values():  # 6. tell every peer that it has the last of the old
+        for peer in self._peers.values():  # 5. tell every peer that it has the last of the old
             if peer.id in table.workers:
                 peer.mark(table.version)
+        self.resolve()  # 6. route by the new table; what is parked too, so the marks must be out before
         self._reports.applied(table.version)
 
     @staticmethod
@@ -138,37 +135,10 @@ class TableKeeper:
             if routing.hosts is None or routing.worker_of(task) != self._me or (name, task) in self._moving.departures:
                 continue
             executor = self._host(name, routing, task)
-            before = slot.host
-            if before is executor or not isinstance(before, BoltExecutor):
-                continue
             arrival = self._moving.arrivals.get((name, task))
             if arrival is not None:
                 arrival.executor = executor
-            queued = before.inbox.remove_task(task)
-            self._residents.attach(slot, executor)
-            self._hosting.adopt(slot, executor)
-            if slot.running and slot.held is None:  # its instance is in a call; one at a time, in order
-                slot.hold()
-                self._settling.append((slot, queued))
-                continue
-            for batch in queued:
-                executor.receive(batch)
-
-    def progress(self) -> None:
-        """Go on with tasks that changed replica in the middle of a call."""
-        waiting, self._settling = self._settling, []
-        for slot, queued in waiting:
-            if slot.running:
-                self._settling.append((slot, queued))
-                continue
-            for batch in queued:
-                slot.host.receive(batch)
-            slot.release()
-
-    @property
-    def settling(self) -> bool:
-        """Whether `progress` has something to wait for."""
-        return bool(self._settling)
+            self._moving.change_host(slot, executor)
 
     def _host(self, name: str, routing: Routing, task: int) -> BoltExecutor:
         return self._residents.executors[name, routing.replica_of(task)]
@@ -216,10 +186,10 @@ class TableKeeper:
                 worker = routing.worker_of(target.task)
                 if worker == self._me:
                     target.door = self._residents.slots.get((name, target.task))
-                elif worker in table.workers:
-                    target.door = self._peers.get(worker)
                 else:
-                    target.door = None
+                    # a peer that was started anew is no door before the table that names its new incarnation
+                    peer = self._peers.get(worker)
+                    target.door = peer if peer is not None and peer.incarnation == table.workers.get(worker) else None
                 target.limit = window
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]

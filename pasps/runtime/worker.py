@@ -19,8 +19,8 @@ from pasps.errors import ProtocolError, WireError
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
 from pasps.runtime.batch import Batch
-from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.emitter import Emitter
+from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import Hosting, MakeEmitter, Services
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.origin import tick_tuple
@@ -35,7 +35,7 @@ from pasps.runtime.task_moves import TaskMoves
 from pasps.runtime.throttle import Throttle
 from pasps.runtime.timers import Timers
 from pasps.transport.connection import Connection
-from pasps.transport.messages import Bundle, Handover, Mark, Message, Took, WireBatch
+from pasps.transport.messages import Bundle, Echo, Handover, Mark, Message, Probe, Took, WireBatch
 from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
@@ -68,7 +68,8 @@ class Worker:
         self.residents = Residents()
         self.pool = ReplicaPool()
         self.peers: dict[str, Peer] = {}
-        self.acks = AckBox()
+        spouts = [task for plan in blueprint.components.values() if plan.is_spout for task in plan.tasks]
+        self.acks = AckBox(spouts[0] if len(spouts) == 1 else 0)
         self.pump = Pump(len(blueprint.components), around.clock)
         self.settings = Settings.from_config(blueprint.config)
         self._reports = around.reports
@@ -128,7 +129,7 @@ class Worker:
         self._settle()
         more = self.pump.has_work()
         self._send(more)
-        if self.pool.draining() or self.moves or self.keeper.settling:
+        if self.pool.draining() or self.moves:
             self._go_on_changing()
         return self.pump.has_work()
 
@@ -197,15 +198,17 @@ class Worker:
         if peer is None or peer.incarnation != incarnation:
             peer = self.peers[worker] = Peer(worker, incarnation, self.blueprint, self._rows, self.acks, self._refuse)
         peer.connect(connection)
-        self.keeper.resolve()
+        self.moves.link_made(worker)
         if self.keeper.table is not None:
             peer.mark(self.keeper.table.version)
+        self.keeper.resolve()
 
     def lose(self, worker: str, connection: Connection) -> None:
         """A connection is lost; what had not been sent fails, what was under way is failed by the fence that follows."""
         peer = self.peers.get(worker)
         if peer is not None and peer.connection is connection:
             peer.lose()
+            self.moves.link_lost(worker)
             self._reports.link_lost(worker, peer.incarnation)
 
     def on_message(self, worker: str, message: Message) -> None:
@@ -223,17 +226,22 @@ class Worker:
             self.moves.handed(worker, message)
         elif isinstance(message, Took):
             self.moves.took(worker, message)
+        elif isinstance(message, Probe):
+            peer.send(Echo(message.number))
+        elif isinstance(message, Echo):
+            self.moves.echoed(worker, message.number)
+            self._go_on_changing()
 
     def _on_bundle(self, peer: Peer, bundle: Bundle) -> None:
+        table = self.keeper.table
         for wired in bundle.batches:
             batch = self._received(wired, peer.id)
-            edge = self.blueprint.edges[batch.edge]
             peer.got[batch.edge] = peer.got.get(batch.edge, 0) + len(batch.rows)
-            slot = self.residents.slots.get((edge.target, batch.task))
-            if slot is not None:
-                slot.accept(batch)
+            if table is None or peer.marked > table.version:
+                # routed by a table that this worker has not seen: its replica may be parked here, its task not here yet
+                peer.early.append((peer.marked, batch))
             else:
-                self._forward(edge.target, batch)
+                self._take_in(batch)
         for credit in bundle.credits:
             self._targets[self._names[credit.component]][credit.task].release(credit.count)
         for acks in bundle.acks:
@@ -246,6 +254,14 @@ class Worker:
                 spout.settle_fails(fails.roots)
         for load in bundle.loads:
             self._loads.take(self._names[load.component], load)
+
+    def _take_in(self, batch: Batch) -> None:
+        component = self.blueprint.edges[batch.edge].target
+        slot = self.residents.slots.get((component, batch.task))
+        if slot is not None:
+            slot.accept(batch)
+        else:
+            self._forward(component, batch)
 
     @staticmethod
     def _received(wired: WireBatch, origin: str) -> Batch:
@@ -309,7 +325,11 @@ class Worker:
             peer = self.peers.get(worker)
             if peer is not None and peer.incarnation == incarnation and table.workers.get(worker) != incarnation:
                 self.peers.pop(worker).lose()
+                self.moves.link_lost(worker)
         self.keeper.apply(table, positions)
+        for peer in self.peers.values():
+            while peer.early and peer.early[0][0] <= table.version:
+                self._take_in(peer.early.popleft()[1])
         if self.awake:
             self.activate()  # a spout task may have come here
         self._go_on_changing()
@@ -354,8 +374,6 @@ class Worker:
         marked = self.marked()
         if self.moves:
             self.moves.progress(marked)
-        if self.keeper.settling:
-            self.keeper.progress()
         for (component, replica), version in self.pool.park(marked, self._is_empty):
             self.keeper.lifecycle((component, replica), "deactivate")
             self._reports.parked(component, replica, version)
