@@ -27,7 +27,7 @@ from pasps.api import (
     bolt,
 )
 from pasps.daemons.local_cluster import LocalCluster, RunningTopology
-from pasps.daemons.topology_master import WorkerInfo
+from pasps.daemons.workforce import WorkerInfo
 from pasps.errors import EndOfInput, PaspsError
 from pasps.metrics import Stats
 

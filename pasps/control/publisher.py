@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable, Unconfirmed, left_where_it_was, moves, without_worker
+from pasps.control.news import News
 from pasps.errors import TimeoutExpiredError, UnmovableError
 
 _log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class TablePublisher:
         self._send = send
         self._moving: dict[tuple[str, int], _Moving] = {}
         self._failures: dict[int, UnmovableError] = {}
-        self._news = asyncio.Event()
+        self._news = News()
 
     # ---- changes
 
@@ -60,15 +61,14 @@ class TablePublisher:
             if wanted is None:
                 return self.table.version
             version = self._publish(wanted)
-            deadline = asyncio.get_running_loop().time() + seconds
-            if not await self._until(lambda: self.confirmed(version), deadline):
+            if not await self.wait_confirmed(version, seconds):
                 late = [worker for worker in self.table.workers if self.observed.get(worker, 0) < version]
                 raise TimeoutExpiredError(f"table {version} was not confirmed within {seconds:g} s by {', '.join(late)}")
-            if not await self._until(lambda: not self._moving, deadline):
+            if not await self._news.wait_until(lambda: not self._moving, seconds):
                 _log.warning("%d tasks still move %g s after table %d", len(self._moving), seconds, version)
             failure = self._failures.pop(version, None)
             if failure is not None:
-                await self._until(lambda: self.confirmed(self.table.version) and not self._moving, deadline)
+                await self._news.wait_until(lambda: self.confirmed(self.table.version) and not self._moving, seconds)
                 raise failure
             return version
 
@@ -96,7 +96,7 @@ class TablePublisher:
                 del self._moving[key]
         self.observed.pop(worker, None)
         version = self._publish(without_worker(self.table, worker, unconfirmed))
-        self._tell()
+        self._news.tell()
         return version
 
     def refresh(self) -> int:
@@ -109,21 +109,21 @@ class TablePublisher:
 
     async def wait_confirmed(self, version: int, seconds: float) -> bool:
         """Wait for that; False when the time is over."""
-        return await self._until(lambda: self.confirmed(version), asyncio.get_running_loop().time() + seconds)
+        return await self._news.wait_until(lambda: self.confirmed(version), seconds)
 
     # ---- what workers report
 
     def applied(self, worker: str, version: int) -> None:
         """That worker routes by `version`."""
         self.observed[worker] = max(version, self.observed.get(worker, 0))
-        self._tell()
+        self._news.tell()
 
     def moved(self, component: str, task: int, version: int) -> None:
         """That task has arrived."""
         moving = self._moving.get((component, task))
         if moving is not None and version >= moving.version:
             del self._moving[component, task]
-            self._tell()
+            self._news.tell()
 
     def move_failed(self, version: int, error: UnmovableError) -> None:
         """That task cannot leave: the next table leaves it where it was."""
@@ -132,21 +132,4 @@ class TablePublisher:
             return
         self._failures[version] = error
         self._publish(left_where_it_was(self.table, error.component, error.task, moving.replica))
-        self._tell()
-
-    # ---- waiting
-
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
-
-    async def _until(self, condition: Callable[[], bool], deadline: float) -> bool:
-        while not condition():
-            left = deadline - asyncio.get_running_loop().time()
-            if left <= 0:
-                return False
-            try:
-                await asyncio.wait_for(self._news.wait(), left)
-            except TimeoutError:
-                return condition()
-        return True
+        self._news.tell()

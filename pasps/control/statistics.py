@@ -38,9 +38,7 @@ def stats_of(
         for replica in counts.replicas:
             by_component[replica.component].append((replica, alive))
     on_way = on_the_way(living)
-    components = {
-        name: _component(plan, blueprint, table, by_component[name], on_way) for name, plan in blueprint.components.items()
-    }
+    components = {name: _component(plan, blueprint, table, by_component[name], on_way) for name, plan in blueprint.components.items()}
     spouts = [replica for name, plan in blueprint.components.items() if plan.is_spout for replica, _ in by_component[name]]
     emitted = sum(sum(replica.emitted.values()) for replica in spouts)
     replayed = sum(replica.replayed for replica in spouts)
@@ -53,9 +51,7 @@ def stats_of(
         failed=sum(replica.failed for replica in spouts),
         pending=sum(spout.pending for counts in living.values() for spout in counts.spouts),
         table_version=table.version,
-        complete=all(
-            worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()
-        ),
+        complete=all(worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()),
         uptime_seconds=uptime_seconds,
     )
 

@@ -5,6 +5,7 @@ Beats are answered here; everything else goes to the worker's loop. The end of t
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
@@ -50,14 +51,11 @@ class ControlThread:
     def send(self, message: FromWorker) -> None:
         """Send soon; never blocks."""
         self._outgoing.append(encode_frame(message))
-        try:
+        with contextlib.suppress(BlockingIOError):  # so many wake-ups wait already that one more says nothing
             os.write(self._wake_write, b"x")
-        except BlockingIOError:
-            pass  # so many wake-ups wait already that one more says nothing
 
     def flush(self, seconds: float) -> None:
         """Wait until everything is sent, or the time is over."""
-        self._thread.join(0.0)
         for _ in range(int(seconds / 0.01)):
             if not self._outgoing:
                 return
@@ -77,7 +75,7 @@ class ControlThread:
                     break
         except OSError as error:
             _log.debug("control connection: %s", error)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the daemon's door: said, and the process ends
             _log.exception("the control connection failed")
         # whoever started this worker is gone, and with it everything that would restart, stop or hear it
         os._exit(EXIT_ORPHANED)

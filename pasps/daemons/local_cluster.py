@@ -8,18 +8,21 @@ import os
 import threading
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import Topology, blueprint_of
+from pasps.clock import SystemClock
 from pasps.cluster.launcher import LocalLauncher
-from pasps.daemons.topology_master import ErrorReport, TopologyMaster, WorkerInfo
+from pasps.daemons.topology_master import ErrorReport, TopologyMaster
+from pasps.daemons.workforce import WorkerInfo
 from pasps.errors import BusyError, ClosedError, InvalidError
 from pasps.metrics import Stats
 
 T = TypeVar("T")
 
 WORKER_MODULE = "pasps.daemons.worker_process"
+_SETTLE_SECONDS = 5.0
 
 
 class RunningTopology:
@@ -55,7 +58,8 @@ class RunningTopology:
 
         Raises:
             InvalidError: no such bolt, or a count that is less than 1 or more than its pool; nothing has changed.
-            UnmovableError: a keyed task that cannot be pickled would have to move to another worker; nothing has changed.
+            UnmovableError: a keyed task that cannot be pickled would have to move to another worker. Known from its
+                `initialize` on: nothing has changed. Only now: it stays where it was, and the rest of the change stands.
             TimeoutExpiredError: a live worker did not confirm within ten seconds; the change stands.
         """
         return self._cluster.call(self._master.set_active(component, count))
@@ -139,6 +143,7 @@ class LocalCluster:
         for running in list(self._running):
             running.kill(wait=0.0)
         self._closed = True
+        asyncio.run_coroutine_threadsafe(_settled(), self._loop).result()
         atexit.unregister(self.close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -161,7 +166,7 @@ class LocalCluster:
         if running in self._running:
             self._running.remove(running)
 
-    def __enter__(self) -> LocalCluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -169,9 +174,19 @@ class LocalCluster:
 
 
 async def _start(blueprint: Blueprint, workers: int, active: bool) -> TopologyMaster:
-    master = TopologyMaster(blueprint, workers, LocalLauncher(WORKER_MODULE))
+    master = TopologyMaster(blueprint, workers, LocalLauncher(WORKER_MODULE), SystemClock())
     await master.start(awake=active)
     return master
+
+
+async def _settled() -> None:
+    """Let calls come to their end whose callers were interrupted: a start that was cancelled still has processes to end."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
 
 async def _now(function: Any) -> Any:

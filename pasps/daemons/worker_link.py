@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from pasps.activation import ActivationTable
+from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import Launcher, WorkerHandle
 from pasps.daemons.control_link import ControlLink
 from pasps.daemons.messages import (
@@ -34,7 +34,7 @@ MOST_MISSED_BEATS = 3
 class WorkerLink:
     """Made by `launch`; then `introduce`, `dial`, and `end`. What is not an answer to these goes to `on_message`."""
 
-    def __init__(self, worker: str, incarnation: int, handle: WorkerHandle, on_message: Callable[[FromWorker], None]) -> None:
+    def __init__(self, worker: str, incarnation: int, handle: WorkerHandle, clock: Clock, on_message: Callable[[FromWorker], None]) -> None:
         self.worker = worker
         self.incarnation = incarnation
         self.pid = handle.pid
@@ -48,7 +48,8 @@ class WorkerLink:
         self._linked: asyncio.Future[Linked] = asyncio.get_running_loop().create_future()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._missed = 0
-        self._born = time.monotonic()
+        self._clock = clock
+        self._born = clock.now()
 
     @classmethod
     async def launch(
@@ -56,6 +57,7 @@ class WorkerLink:
         launcher: Launcher,
         worker: str,
         incarnation: int,
+        clock: Clock,
         on_message: Callable[[FromWorker], None],
         on_lost: Callable[[], None],
     ) -> WorkerLink:
@@ -64,7 +66,7 @@ class WorkerLink:
             handle = launcher.launch(worker)
         except OSError as error:
             raise WorkerStartError(f"worker {worker}: its process could not be started ({error})") from error
-        link = cls(worker, incarnation, handle, on_message)
+        link = cls(worker, incarnation, handle, clock, on_message)
 
         def lost() -> None:
             link.lost()
@@ -153,7 +155,7 @@ class WorkerLink:
 
     def age(self) -> float:
         """Seconds since it was started."""
-        return time.monotonic() - self._born
+        return self._clock.now() - self._born
 
     def kill(self) -> None:
         """End the process at once."""
@@ -166,8 +168,8 @@ class WorkerLink:
         if seconds:
             await asyncio.wait([self._gone], timeout=seconds)
         self.kill()
-        deadline = time.monotonic() + 2.0
-        while self._handle.reap() is None and time.monotonic() < deadline:
+        deadline = Deadline(self._clock, 2.0)
+        while self._handle.reap() is None and not deadline.expired():  # noqa: ASYNC110 - the system does not tell
             await asyncio.sleep(0.002)
 
 

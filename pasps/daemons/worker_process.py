@@ -16,11 +16,11 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.clock import SystemClock
+from pasps.daemons.control_reports import ControlReports
 from pasps.daemons.control_thread import ControlThread
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.messages import (
     Address,
-    Applied,
     Awake,
     Close,
     Closed,
@@ -28,24 +28,18 @@ from pasps.daemons.messages import (
     Cut,
     Dial,
     Fence,
-    Finished,
     Hello,
     Launch,
     Linked,
-    LinkLost,
-    Moved,
-    MoveFailed,
-    Parked,
-    Problem,
     Start,
     Table,
     ToWorker,
     Unmovable,
 )
+from pasps.daemons.step_loop import StepLoop, fail
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.metrics import WorkerCounts
-from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.movability import unmovable
 from pasps.runtime.snapshot import take_counts
@@ -61,47 +55,9 @@ _log = logging.getLogger("pasps.worker")
 PULSE_SECONDS = 1.0
 """How often counters and positions go to the master unasked, while they change."""
 
-EXIT_FAILED = 4
-"""Exit status of a worker in which something of ours raised."""
-
-
-class ControlReports:
-    """`runtime.Reports` over the control connection."""
-
-    def __init__(self, control: ControlThread) -> None:
-        self._send = control.send
-
-    def applied(self, version: int) -> None:
-        """See `Reports`."""
-        self._send(Applied(version))
-
-    def parked(self, component: str, replica: int, version: int) -> None:
-        """See `Reports`."""
-        self._send(Parked(component, replica, version))
-
-    def moved(self, version: int, component: str, task: int) -> None:
-        """See `Reports`."""
-        self._send(Moved(version, component, task))
-
-    def move_failed(self, version: int, component: str, task: int, attribute: str, reason: str) -> None:
-        """See `Reports`."""
-        self._send(MoveFailed(version, component, task, attribute, reason))
-
-    def error(self, component: str, task: int, text: str) -> None:
-        """See `Reports`."""
-        self._send(Problem(component, task, text))
-
-    def link_lost(self, peer: str, incarnation: int) -> None:
-        """See `Reports`."""
-        self._send(LinkLost(peer, incarnation))
-
-    def finished(self, task: int, done: bool) -> None:
-        """See `Reports`."""
-        self._send(Finished(task, done))
-
 
 class WorkerProcess:
-    """Everything here runs on the event loop, except `_deliver` and `_notify`, which only ask the loop to call."""
+    """Everything here runs on the event loop, except `_deliver`, which only asks the loop to call."""
 
     def __init__(self, control: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
@@ -111,10 +67,7 @@ class WorkerProcess:
         self._endpoint: Endpoint
         self._listener: Listener | None = None
         self._incarnation = 0
-        self._scheduled = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._notified = False
-        self._finished_calls: list[BoltExecutor] = []
+        self._steps = StepLoop(self._loop)
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: WorkerCounts | None = None
         self._done: asyncio.Future[None] = self._loop.create_future()
@@ -125,53 +78,6 @@ class WorkerProcess:
         await self._done
         self._control.flush(1.0)
 
-    # ---- the loop around `Worker.step`
-
-    def _run(self) -> None:
-        self._scheduled = False
-        try:
-            more = self._worker.step()
-        except Exception:
-            # the daemon's door: the state of this worker is not to be trusted, and its master starts another
-            _log.exception("worker %s failed", self._worker.id)
-            logging.shutdown()
-            os._exit(EXIT_FAILED)
-        if more:
-            self._wake()
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        due = self._worker.next_at()
-        self._timer = None if due is None else self._loop.call_at(due, self._wake)
-
-    def _wake(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._run)
-
-    def _notify(self, executor: BoltExecutor) -> None:
-        """From a bolt's own thread: it has finished a call."""
-        self._finished_calls.append(executor)
-        if not self._notified:
-            self._notified = True
-            self._loop.call_soon_threadsafe(self._collect)
-
-    def _collect(self) -> None:
-        self._notified = False
-        executors, self._finished_calls = self._finished_calls, []
-        for executor in executors:
-            executor.wake()
-        self._wake()
-
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._spawned_done)
-
-    def _spawned_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._wake()
-
     # ---- control
 
     def _deliver(self, message: ToWorker) -> None:
@@ -180,10 +86,9 @@ class WorkerProcess:
     def _on_control(self, message: ToWorker) -> None:
         try:
             self._obey(message)
-        except Exception:
+        except Exception:  # noqa: BLE001 - as above
             _log.exception("%s could not be carried out", type(message).__name__)
-            logging.shutdown()
-            os._exit(EXIT_FAILED)
+            fail()
 
     def _obey(self, message: ToWorker) -> None:
         if isinstance(message, Launch):
@@ -205,7 +110,7 @@ class WorkerProcess:
         elif isinstance(message, Close):
             self._close()
             return
-        self._wake()
+        self._steps.wake()
 
     def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine)
@@ -228,14 +133,16 @@ class WorkerProcess:
         gc.set_threshold(100_000, 20, 50)
         self._control.send(Hello(self._listener.host, self._listener.port, unmovable_tasks))
         self._loop.call_later(PULSE_SECONDS, self._pulse)
-        self._wake()
+        self._steps.wake()
 
     def _build(self, blueprint: Blueprint, launch: Launch) -> None:
         self._incarnation = launch.incarnation
         rows = RowWrapper(bool(blueprint.config.get("pasps.wire.pickle", False)))
-        around = Surroundings(self._clock, IdSource(), ControlReports(self._control), rows, self._spawn, self._notify)
+        around = Surroundings(self._clock, IdSource(), ControlReports(self._control.send), rows, self._steps.spawn, self._steps.notify)
         self._worker = Worker(blueprint, launch.worker, launch.workers, around)
         settings = self._worker.settings
+        if settings.debug:
+            logging.getLogger("pasps").setLevel(logging.DEBUG)
         self._endpoint = Endpoint(
             Identity(blueprint.name, launch.worker, launch.incarnation),
             launch.secret,
@@ -246,6 +153,7 @@ class WorkerProcess:
             settings.max_frame_bytes,
             on_refused=self._worker.refused,
         )
+        self._steps.drive(self._worker)
         self._worker.apply(launch.table, _starts(launch.starts))
 
     def _unmovable(self, blueprint: Blueprint) -> list[Unmovable]:
@@ -270,7 +178,7 @@ class WorkerProcess:
                 known = self._worker.peers.get(worker)
                 if known is None or known.connection is not connection:
                     self._accept(connection)
-            except PaspsError as error:
+            except Exception as error:  # noqa: BLE001 - told to the master, which decides
                 self._control.send(Linked(f"worker {worker}: {error}"))
                 return
         self._control.send(Linked())
@@ -278,18 +186,18 @@ class WorkerProcess:
     def _accept(self, connection: Connection) -> None:
         peer = connection.peer
         self._worker.meet(peer.worker, peer.incarnation, connection)
-        self._wake()
+        self._steps.wake()
 
     def _on_message(self, connection: Connection, message: Message) -> None:
         known = self._worker.peers.get(connection.peer.worker)
         if known is None or known.connection is not connection:
             self._accept(connection)  # its messages may come before `dial` returns
         self._worker.on_message(connection.peer.worker, message)
-        self._wake()
+        self._steps.wake()
 
     def _on_lost(self, connection: Connection, error: Exception | None) -> None:
         self._worker.lose(connection.peer.worker, connection)
-        self._wake()
+        self._steps.wake()
 
     # ---- the rest
 

@@ -1,0 +1,157 @@
+"""What happens when a worker or a connection is lost. Not policy: it keeps every bolt's number of active replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any
+
+from pasps.activation import ActivationTable, Routing, brought_home, moves, with_worker
+from pasps.control.publisher import TablePublisher
+from pasps.daemons.census import Census
+from pasps.daemons.messages import Awake, Fence, LinkLost, ToWorker
+from pasps.daemons.worker_link import WorkerLink
+from pasps.daemons.workforce import Workforce
+from pasps.errors import BrokenError, PaspsError, TimeoutExpiredError, UnmovableError
+
+_log = logging.getLogger(__name__)
+
+CONFIRM_SECONDS = 10.0
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 5.0
+_RELINK_PAUSE = 0.2
+
+
+class Repair:
+    """1. The table without the lost worker is published. 2. When all confirmed it, everything pending is failed, and so replayed.
+    3. The worker is started again. 4. It joins. 5. Replicas go home.
+    """
+
+    def __init__(
+        self,
+        home: Mapping[str, Routing],
+        publisher: TablePublisher,
+        workforce: Workforce,
+        census: Census,
+        broadcast: Callable[[ToWorker], None],
+        keep: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        """`keep` runs a coroutine for as long as the topology runs."""
+        self.awake = False
+        self._home = home
+        self._bolts = [name for name in home if name not in census.spouts]
+        self._publisher = publisher
+        self._workforce = workforce
+        self._census = census
+        self._broadcast = broadcast
+        self._keep = keep
+        self._restarting: set[str] = set()
+        self._joining = asyncio.Lock()
+
+    def gone(self, link: WorkerLink) -> None:
+        """A worker died: what it ran goes elsewhere now, and it is started again."""
+        _log.warning("worker %s (process %d) is gone; what it ran goes elsewhere", link.worker, link.pid)
+        self._census.bury(link)  # first: the table carries where its spouts go on
+        version = self._publisher.lose(link.worker)
+        if version is not None:
+            self._keep(self._fence(version))
+        if link.worker not in self._restarting:
+            self._restarting.add(link.worker)
+            self._keep(self._restart(link.worker, link.age()))
+
+    async def _fence(self, version: int) -> None:
+        """Once nobody sends to what was lost any more, everything emitted before that is failed, so that it is replayed at once."""
+        if await self._publisher.wait_confirmed(version, CONFIRM_SECONDS):
+            self._broadcast(Fence())
+        else:
+            _log.error("table %d was not confirmed by all workers; pending tuples will time out instead", version)
+
+    async def _restart(self, worker: str, lived_seconds: float) -> None:
+        """Start a lost worker until it has joined; what dies on the way is this loop's business, not that of another."""
+        pause = _FIRST_PAUSE if lived_seconds > _LONGEST_PAUSE else 4 * _FIRST_PAUSE
+        while True:
+            try:
+                link = await self._workforce.launch(worker, self._publisher.table, self._census.starts())
+                await self._join(link)
+                break
+            except PaspsError as error:
+                _log.error("worker %s did not come back: %s", worker, error)
+                self._workforce.dismiss(worker)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        self._restarting.discard(worker)
+        link.send(Awake(self.awake))
+        await self._bring_home()
+
+    async def _join(self, link: WorkerLink) -> None:
+        """Connect a worker that was started again, and make it one of the living.
+
+        One at a time, and to members only: two that come back together must not both dial the other.
+
+        Raises:
+            BrokenError: it could not be connected, or died before it was in a table.
+        """
+        async with self._joining:
+            await self._connect_to_members(link)
+            try:
+                await self._publisher.change(lambda table: self._with(table, link), CONFIRM_SECONDS)
+            except TimeoutExpiredError as error:
+                _log.warning("worker %s is back, but %s", link.worker, error)
+        if self._workforce.links.get(link.worker) is not link:
+            raise BrokenError(f"worker {link.worker}: its process {link.pid} ended before it had joined")
+
+    async def _connect_to_members(self, link: WorkerLink) -> None:
+        for last in (False, False, True):
+            try:
+                await self._workforce.connect(link, self._publisher.table.workers)
+                return
+            except BrokenError:
+                if last or self._workforce.links.get(link.worker) is not link:
+                    raise
+                await asyncio.sleep(_FIRST_PAUSE)  # most often a peer has just died; its control connection says so by then
+
+    def _with(self, table: ActivationTable, link: WorkerLink) -> ActivationTable | None:
+        """The table with that worker, unless it is gone again: its loss was of no member, and nobody would take it out."""
+        here = self._workforce.links.get(link.worker) is link
+        return with_worker(table, link.worker, link.incarnation) if here else None
+
+    async def _bring_home(self) -> None:
+        """Give a worker that is back its replicas again."""
+        for name in self._bolts:
+            try:
+                await self._publisher.change(partial(self._home_again, name), CONFIRM_SECONDS)
+            except PaspsError as error:
+                _log.warning("component %s stays where it is: %s", name, error)
+
+    def _home_again(self, component: str, table: ActivationTable) -> ActivationTable | None:
+        return self.movable(brought_home(table, self._home, component))
+
+    async def relink(self, worker: str, lost: LinkLost) -> None:
+        """Two live workers lost their connection: connect them again, and fail what was under way."""
+        await asyncio.sleep(_RELINK_PAUSE)  # most often the peer died, and its control connection says so by now
+        links = self._workforce.links
+        peer, link = links.get(lost.peer), links.get(worker)
+        if peer is None or link is None or peer.incarnation != lost.incarnation or worker < lost.peer:
+            return
+        _log.warning("workers %s and %s lost their connection", worker, lost.peer)
+        try:
+            await self._workforce.connect(link, [lost.peer])
+        except BrokenError:
+            peer.kill()
+            return
+        await self._fence(self._publisher.refresh())
+
+    def movable(self, wanted: ActivationTable | None) -> ActivationTable | None:
+        """The table, unless it would move a task that is known not to be able to.
+
+        Raises:
+            UnmovableError: which, and why.
+        """
+        for move in moves(self._publisher.table, wanted) if wanted is not None else ():
+            source = self._workforce.links.get(move.source) if move.source is not None else None
+            stuck = source.unmovable.get((move.component, move.task)) if source is not None else None
+            if stuck is not None:
+                raise UnmovableError(move.component, move.task, stuck.attribute, stuck.reason)
+        return wanted

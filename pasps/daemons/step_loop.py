@@ -1,0 +1,85 @@
+"""Steps a worker on an event loop: again at once while it has work, else when something happens or is due."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from typing import Any
+
+from pasps.runtime.executor import BoltExecutor
+from pasps.runtime.worker import Worker
+
+_log = logging.getLogger("pasps.worker")
+
+EXIT_FAILED = 4
+"""Exit status of a worker in which something of ours raised."""
+
+
+def fail() -> None:
+    """End the process: what it holds is not to be trusted, and its master starts another."""
+    logging.shutdown()
+    os._exit(EXIT_FAILED)
+
+
+class StepLoop:
+    """Everything here runs on the event loop, except `notify`, which may be called from any thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._worker: Worker
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._notified = False
+        self._finished: list[BoltExecutor] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def drive(self, worker: Worker) -> None:
+        """The worker to step, from the next `wake` on."""
+        self._worker = worker
+
+    def wake(self) -> None:
+        """Step soon: something happened."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._step)
+
+    def _step(self) -> None:
+        self._scheduled = False
+        try:
+            more = self._worker.step()
+        except Exception:  # noqa: BLE001 - the daemon's door
+            _log.exception("worker %s failed", self._worker.id)
+            fail()
+        if more:
+            self.wake()
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        due = self._worker.next_at()
+        self._timer = None if due is None else self._loop.call_at(due, self.wake)
+
+    def notify(self, executor: BoltExecutor) -> None:
+        """From a bolt's own thread: it has finished a call. Many of them make one wake-up."""
+        self._finished.append(executor)
+        if not self._notified:
+            self._notified = True
+            self._loop.call_soon_threadsafe(self._collect)
+
+    def _collect(self) -> None:
+        self._notified = False  # first: whoever finishes from here on notifies anew
+        executors, self._finished = self._finished, []
+        for executor in executors:
+            executor.wake()
+        self.wake()
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a call of an async bolt."""
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._spawned)
+
+    def _spawned(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.wake()

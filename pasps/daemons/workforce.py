@@ -1,0 +1,146 @@
+"""The worker processes of one topology: starts them, connects them with each other, and notices when one is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import cloudpickle
+
+from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint
+from pasps.clock import Clock
+from pasps.cluster.launcher import Launcher
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Start, ToWorker
+from pasps.daemons.worker_link import WorkerLink
+
+_log = logging.getLogger(__name__)
+
+START_SECONDS = 120.0
+CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """One worker process."""
+
+    id: str
+    pid: int
+    host: str
+    port: int
+    incarnation: int = 1
+
+
+class Workforce:
+    """`on_message` and `on_gone` are called on the event loop; `on_gone` once for each worker that was lost, not ended."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        workers: int,
+        launcher: Launcher,
+        clock: Clock,
+        on_message: Callable[[WorkerLink, FromWorker], None],
+        on_gone: Callable[[WorkerLink], None],
+    ) -> None:
+        self.ids = [f"w{index}" for index in range(workers)]
+        self.links: dict[str, WorkerLink] = {}
+        self._pickled = cloudpickle.dumps(blueprint)
+        self._launcher = launcher
+        self._clock = clock
+        self._on_message = on_message
+        self._on_gone = on_gone
+        self._secret = secrets.token_bytes(32)
+        self._incarnations = dict.fromkeys(self.ids, 0)
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def start(self, table: ActivationTable, starts: dict[int, Start]) -> None:
+        """Start all workers; back when every one is initialized and connected to the others.
+
+        Raises:
+            WorkerStartError, BrokenError: one did not come up; the others may run, until `end`.
+        """
+        links = await asyncio.gather(*(self.launch(worker, table, starts) for worker in self.ids))
+        await asyncio.gather(*(self.connect(link, self.ids[:i]) for i, link in enumerate(links)))
+
+    async def launch(self, worker: str, table: ActivationTable, starts: dict[int, Start]) -> WorkerLink:
+        """Start one worker, in its next incarnation; back when it is initialized.
+
+        Raises:
+            WorkerStartError: with the worker's own words.
+        """
+        self._incarnations[worker] += 1
+        incarnation = self._incarnations[worker]
+        link = await WorkerLink.launch(
+            self._launcher, worker, incarnation, self._clock, lambda said: self._on_message(link, said), lambda: self._lost(link)
+        )
+        self.links[worker] = link
+        await link.introduce(self._pickled, table, starts, self._secret, len(self.ids), list(sys.path), START_SECONDS)
+        return link
+
+    async def connect(self, link: WorkerLink, peers: Iterable[str]) -> None:
+        """Let a worker connect to those of `peers` that are there.
+
+        Raises:
+            BrokenError: it could not.
+        """
+        addresses: dict[str, Address] = {}
+        for peer in peers:
+            other = self.links.get(peer)
+            if other is not None and other is not link and other.address is not None:
+                addresses[peer] = other.address
+        await link.dial(Dial(addresses), START_SECONDS)
+
+    def _lost(self, link: WorkerLink) -> None:
+        """A control connection ended: the process is gone, or is about to be."""
+        if self.links.get(link.worker) is not link:
+            return
+        del self.links[link.worker]
+        task = asyncio.get_running_loop().create_task(link.end(0.0))  # its process has to be waited for
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        self._on_gone(link)
+
+    def dismiss(self, worker: str) -> None:
+        """Give up on a worker that does not come up; nothing happens when it is gone already."""
+        link = self.links.get(worker)
+        if link is not None:
+            link.kill()
+            self._lost(link)
+
+    def send(self, worker: str, message: ToWorker) -> None:
+        """Send to one worker, if it is there."""
+        link = self.links.get(worker)
+        if link is not None:
+            link.send(message)
+
+    def infos(self) -> list[WorkerInfo]:
+        """Those that are there, in order."""
+        found = []
+        for worker in sorted(self.links, key=self.ids.index):
+            link = self.links[worker]
+            address = link.address or Address("", 0, link.incarnation)
+            found.append(WorkerInfo(worker, link.pid, address.host, address.port, link.incarnation))
+        return found
+
+    async def watch(self) -> None:
+        """Beats, without end: a worker that does not answer three of them is gone, whatever its process says."""
+        while True:
+            await asyncio.sleep(1.0)
+            for link in list(self.links.values()):
+                if not link.beat():
+                    _log.error("worker %s (process %d) does not answer", link.worker, link.pid)
+                    link.kill()
+
+    async def end(self, *, gently: bool) -> None:
+        """End all workers. Gently: `close` of every instance runs first, for at most five seconds."""
+        links = list(self.links.values())
+        self.links.clear()
+        if gently:
+            for link in links:
+                link.send(Close())
+        await asyncio.gather(*(link.end(CLOSE_SECONDS if gently else 0.0) for link in links), *self._ending)
