@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO ?= $(BIN)/pasps run topologies/wordcount/wordcount.py --duration 60
+DEMO ?= $(BIN)/pasps run topologies/tweets/tweets.py --duration 60
 PYTEST_ARGS ?=
 
 # the directories under mypy that have code already
@@ -23,7 +23,7 @@ INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUI
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.runtime ## word count on a bursty rate with the live view, one minute; installs the runtime only
+demo: $(VENV)/.runtime ## tweets at a bursty rate with the live view, one minute; installs the runtime only
 	$(DEMO)
 
 test: lint types pytest ## everything CI runs: lint, types, all tests

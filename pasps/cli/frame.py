@@ -1,0 +1,149 @@
+"""What one refresh shows: a snapshot of the counters with rates, from the difference to a snapshot a moment ago. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pasps.api.blueprint import Blueprint
+from pasps.daemons.topology_master import ErrorReport
+from pasps.metrics import ComponentStats, Stats
+
+WINDOW_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentFrame:
+    """One component. Rates, `execute_seconds` (mean for one tuple) and `busy` are of the last moment, the rest since the start.
+
+    `busy` is the share of time in which its active replicas execute; None for a spout.
+    """
+
+    name: str
+    is_spout: bool
+    emitted: int
+    executed: int
+    acked: int
+    failed: int
+    errors: int
+    queued: int
+    active: int
+    pool: int
+    backlog: int | None
+    emitted_per_second: float
+    executed_per_second: float
+    execute_seconds: float
+    busy: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; latencies are None while nothing
+    tracked is done.
+    """
+
+    seconds: float
+    emitted: int
+    acked: int
+    failed: int
+    replayed: int
+    pending: int
+    backlog: int | None
+    emitted_per_second: float
+    acked_per_second: float
+    latency_mean: float | None
+    latency_p50: float | None
+    latency_p95: float | None
+    latency_p99: float | None
+    workers: int
+    workers_wanted: int
+    errors: int
+    last_error: str | None
+    complete: bool
+    components: tuple[ComponentFrame, ...]
+
+
+class Frames:
+    """Makes frames of snapshots, given in order of time. Rates are taken over about a second; incomplete snapshots keep the old ones."""
+
+    def __init__(self, blueprint: Blueprint, workers_wanted: int) -> None:
+        self._blueprint = blueprint
+        self._wanted = workers_wanted
+        self._past: deque[Stats] = deque()
+        self._began: float | None = None
+
+    def next(self, stats: Stats, workers: int, errors: Sequence[ErrorReport]) -> Frame:
+        """The frame for one snapshot."""
+        if stats.complete:
+            self._past.append(stats)
+            while len(self._past) > 2 and stats.uptime_seconds - self._past[1].uptime_seconds >= WINDOW_SECONDS:
+                self._past.popleft()
+        if self._began is None:
+            self._began = stats.uptime_seconds
+        old, new = (self._past[0], self._past[-1]) if self._past else (stats, stats)
+        span = new.uptime_seconds - old.uptime_seconds
+        latency = stats.complete_latency
+        components = tuple(self._component(name, stats.components[name], old, new, span) for name in self._blueprint.components)
+        backlogs = [component.backlog for component in components if component.backlog is not None]
+        return Frame(
+            seconds=stats.uptime_seconds - self._began,
+            emitted=stats.emitted_first,
+            acked=stats.acked,
+            failed=stats.failed,
+            replayed=stats.replayed,
+            pending=stats.pending,
+            backlog=sum(backlogs) if backlogs else None,
+            emitted_per_second=_rate(new.emitted_first - old.emitted_first, span),
+            acked_per_second=_rate(new.acked - old.acked, span),
+            latency_mean=_known(latency.mean),
+            latency_p50=_known(latency.p50),
+            latency_p95=_known(latency.p95),
+            latency_p99=_known(latency.p99),
+            workers=workers,
+            workers_wanted=self._wanted,
+            errors=sum(component.errors for component in components),
+            last_error=last_line(errors[-1]) if errors else None,
+            complete=stats.complete,
+            components=components,
+        )
+
+    def _component(self, name: str, now: ComponentStats, old: Stats, new: Stats, span: float) -> ComponentFrame:
+        plan = self._blueprint.components[name]
+        before, after = old.components[name], new.components[name]
+        executed = after.executed - before.executed
+        seconds = after.execute_seconds * after.executed - before.execute_seconds * before.executed
+        room = now.active * plan.concurrency
+        return ComponentFrame(
+            name=name,
+            is_spout=plan.is_spout,
+            emitted=now.emitted,
+            executed=now.executed,
+            acked=now.acked,
+            failed=now.failed,
+            errors=now.errors,
+            queued=now.queued,
+            active=now.active,
+            pool=now.pool,
+            backlog=now.backlog,
+            emitted_per_second=_rate(after.emitted - before.emitted, span),
+            executed_per_second=_rate(executed, span),
+            execute_seconds=max(0.0, seconds) / executed if executed > 0 else now.execute_seconds,
+            busy=None if plan.is_spout or not room else _rate(seconds, span) / room,
+        )
+
+
+def last_line(error: ErrorReport) -> str:
+    """An error in one line: the component, and the last line of what was said."""
+    lines = error.text.strip().splitlines() or ["no text"]
+    return f"{error.component}: {lines[-1].strip()}"
+
+
+def _rate(difference: float, seconds: float) -> float:
+    # what a dead worker counted after its last report is gone, so a difference may be below zero
+    return max(0.0, difference) / seconds if seconds > 0 else 0.0
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,55 @@
+"""How a run ended, and what the shell is told of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pasps.cli import exit_codes
+from pasps.cli.frame import Frame
+from pasps.daemons.topology_master import ErrorReport
+
+
+class Ended(StrEnum):
+    """Why a run ended."""
+
+    FINISHED = "finished"
+    DURATION = "duration"
+    INTERRUPTED = "interrupted"
+    TERMINATED = "terminated"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a run. `left` says what was not done, by component; `signal` is the one that ended it without draining."""
+
+    topology: str
+    ended: Ended
+    frame: Frame
+    errors: Sequence[ErrorReport]
+    left: Mapping[str, int]
+    workers_lost: int = 0
+    signal: int | None = None
+
+    @property
+    def unreplayed(self) -> int:
+        """Failed emissions that were not emitted again."""
+        return max(0, self.frame.failed - self.frame.replayed)
+
+    @property
+    def perhaps_lost(self) -> bool:
+        """Whether a worker died while nothing was tracked: nobody can know what was lost with it."""
+        return self.workers_lost > 0 and not self.frame.acked and self.frame.emitted > 0
+
+    @property
+    def exit_code(self) -> int:
+        """See `exit_codes`."""
+        if self.signal is not None:
+            return exit_codes.BY_SIGNAL + self.signal
+        if self.left:
+            return exit_codes.LEFT_OVER
+        if self.unreplayed or self.perhaps_lost or self.frame.errors:
+            return exit_codes.FAILED
+        return exit_codes.OK

@@ -1,0 +1,70 @@
+"""Ctrl-C and SIGTERM: the first one asks for a drain, the next one ends the run."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class EndNow(BaseException):
+    """Raised on the main thread, wherever it is, by the signal that ends the run."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+class StopRequest:
+    """States: STARTING (a signal ends at once) -> RUNNING (a signal asks) -> ASKED (a signal ends at once) -> ENDING (signals do nothing).
+
+    A context manager, for the main thread.
+    """
+
+    def __init__(self) -> None:
+        self.asked: int | None = None
+        """The signal that asked for the drain."""
+        self._gentle = False
+        self._ending = False
+        self._before: dict[int, Any] = {}
+
+    def be_gentle(self) -> None:
+        """From now on there is something to drain."""
+        self._gentle = True
+
+    def ignore(self) -> None:
+        """From now on the run is ended anyway."""
+        self._ending = True
+
+    def on_signal(self, number: int, _: FrameType | None = None) -> None:
+        """The signal handler."""
+        if self._ending:
+            return
+        if self._gentle and self.asked is None:
+            self.asked = number
+            return
+        self._ending = True
+        raise EndNow(number)
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self.on_signal) for number in SIGNALS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Threads and processes that start here do not get these signals: Ctrl-C, and `timeout`, go to the whole process group,
+    and a worker that dies of them could not be drained."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,95 @@
+"""What is printed when a run is over, as text for people; `json_view` writes the same for programs. Pure."""
+
+from __future__ import annotations
+
+from pasps.cli.outcome import Ended, Outcome
+from pasps.cli.tracebacks import without_our_frames
+from pasps.cli.words import count_text, rate_text, seconds_text, table
+from pasps.daemons.topology_master import ErrorReport
+
+MOST_ERRORS = 3
+_HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")
+_WHY = {
+    Ended.FINISHED: "finished: every spout is at its end and everything is done",
+    Ended.DURATION: "the time is over",
+    Ended.INTERRUPTED: "interrupted",
+    Ended.TERMINATED: "terminated",
+    Ended.KILLED: "ended at once, without draining",
+}
+
+
+def summary_text(outcome: Outcome) -> str:
+    """The whole summary."""
+    lines = [
+        "",
+        f"{outcome.topology}: {_why(outcome)} after {outcome.frame.seconds:.1f} s",
+        "",
+        *_components(outcome),
+        "",
+        *_totals(outcome),
+    ]
+    if outcome.errors:
+        lines += ["", *_errors(outcome)]
+    return "\n".join(lines)
+
+
+def _why(outcome: Outcome) -> str:
+    why = _WHY[outcome.ended]
+    if outcome.ended in (Ended.FINISHED, Ended.KILLED):
+        return why
+    return f"{why}, not drained in time" if outcome.left else f"{why}, drained"
+
+
+def _components(outcome: Outcome) -> list[str]:
+    seconds = outcome.frame.seconds or 1.0
+    rows = [
+        (
+            component.name,
+            count_text(component.emitted),
+            "-" if component.is_spout else count_text(component.executed),
+            count_text(component.failed),
+            count_text(component.errors),
+            f"{component.active}/{component.pool}",
+            "-" if component.is_spout else seconds_text(component.execute_seconds),
+            "-" if component.is_spout else rate_text(component.executed / seconds),
+        )
+        for component in outcome.frame.components
+    ]
+    return table(_HEAD, rows)
+
+
+def _totals(outcome: Outcome) -> list[str]:
+    frame = outcome.frame
+    lines = [
+        f"events in  {frame.emitted:,}   acked {frame.acked:,}   failed {frame.failed:,}   replayed {frame.replayed:,}",
+        f"rate       {rate_text(frame.emitted / frame.seconds if frame.seconds else 0.0)} events/s",
+    ]
+    if frame.latency_p50 is not None:
+        shown = [("p50", frame.latency_p50), ("p95", frame.latency_p95), ("p99", frame.latency_p99), ("mean", frame.latency_mean)]
+        lines.append("latency    " + "   ".join(f"{name} {seconds_text(value)}" for name, value in shown) + "   (until the last ack)")
+    if outcome.workers_lost:
+        lines.append(f"workers    {outcome.workers_lost} lost and started again")
+    if outcome.perhaps_lost:
+        lines.append("lost       nothing is tracked, so whatever a lost worker held is gone")
+    if outcome.unreplayed:
+        lines.append(f"lost       {outcome.unreplayed:,} failed and were not emitted again")
+    if outcome.left:
+        lines.append("left       " + ", ".join(f"{name}: {count:,}" for name, count in outcome.left.items()))
+    return lines
+
+
+def _errors(outcome: Outcome) -> list[str]:
+    """The last ones, each kind once."""
+    total = outcome.frame.errors
+    kinds: dict[tuple[str, str], ErrorReport] = {}
+    for error in outcome.errors:
+        # the last line differs from tuple to tuple, what is above it says where
+        kind = error.component, error.text.rstrip().rpartition("\n")[0] or error.text
+        kinds.pop(kind, None)
+        kinds[kind] = error
+    shown = list(kinds.values())[-MOST_ERRORS:]
+    lines = [f"errors     {total:,}; the last:" if total > len(shown) else f"errors     {total:,}:"]
+    for error in shown:
+        lines.append(f"  component {error.component!r}, task {error.task}:")
+        lines += [f"    {line}" for line in without_our_frames(error.text).splitlines()]
+    return lines

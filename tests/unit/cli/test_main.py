@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pasps.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["walk"], "walk"),
+        (["run"], "FILE"),
+        (["run", "x.py", "--workers", "0"], "expected a whole number of at least 1, got '0'"),
+        (["run", "x.py", "--workers", "two"], "expected a whole number of at least 1, got 'two'"),
+        (["run", "x.py", "--duration", "0"], "expected seconds above 0, got '0'"),
+        (["run", "x.py", "--duration", "nan"], "expected seconds of at least 0, got 'nan'"),
+        (["run", "x.py", "--drain-timeout", "-1"], "expected seconds of at least 0, got '-1'"),
+    ],
+)
+def test_a_wrong_option_is_named_and_ends_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "pasps run wordcount.py --workers 4 --duration 60 --scale count=6" in shown
+    assert "exit codes:" in shown
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("pasps ")
+
+
+def test_rich_is_loaded_for_the_live_view_alone() -> None:
+    program = "import sys, pasps.cli.main; print('rich' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.strip() == "False"

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from pasps.cli.stop import EndNow, StopRequest, signals_blocked
+
+
+def test_before_it_runs_a_signal_ends_at_once() -> None:
+    with pytest.raises(EndNow) as caught:
+        StopRequest().on_signal(signal.SIGINT)
+    assert caught.value.number == signal.SIGINT
+
+
+def test_the_first_signal_asks_the_second_ends_the_third_does_nothing() -> None:
+    stop = StopRequest()
+    stop.be_gentle()
+    stop.on_signal(signal.SIGTERM)
+    assert stop.asked == signal.SIGTERM
+    with pytest.raises(EndNow):
+        stop.on_signal(signal.SIGINT)
+    stop.on_signal(signal.SIGINT)
+
+
+def test_at_the_end_signals_do_nothing() -> None:
+    stop = StopRequest()
+    stop.ignore()
+    stop.on_signal(signal.SIGINT)
+    assert stop.asked is None
+
+
+def test_handlers_and_mask_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with StopRequest() as stop, signals_blocked():
+        assert signal.getsignal(signal.SIGINT) == stop.on_signal
+        assert {signal.SIGINT, signal.SIGTERM} <= signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert signal.getsignal(signal.SIGINT) == before
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pasps.cli.outcome import Ended
+from pasps.cli.summary import summary_text
+from pasps.cli.view import plain_line, summary_object
+from pasps.metrics import Latency
+from tests.unit.cli.builders import frame, outcome, report
+
+LATENCY = Latency(10, 0.004, 0.003, 0.02, 1.5)
+
+
+def test_it_tells_how_it_ended_each_component_and_the_totals() -> None:
+    text = summary_text(
+        outcome(emitted_first=1000, acked=1000, complete_latency=LATENCY, doubled={"executed": 1000, "execute_seconds": 0.000_12})
+    )
+    lines = text.splitlines()
+    assert lines[1] == "doubling: finished: every spout is at its end and everything is done after 2.0 s"
+    assert lines[5].split() == ["doubled", "0", "1,000", "0", "0", "2/4", "120", "µs", "500"]
+    assert "events in  1,000   acked 1,000   failed 0   replayed 0" in lines
+    assert "rate       500 events/s" in lines
+    assert "p50 3.0 ms   p95 20.0 ms   p99 1.5 s   mean 4.0 ms" in text
+    assert "lost" not in text
+    assert "left" not in text
+
+
+@pytest.mark.parametrize(
+    ("ended", "left", "words"),
+    [
+        (Ended.INTERRUPTED, {}, "interrupted, drained after"),
+        (Ended.TERMINATED, {"doubled": 1}, "terminated, not drained in time after"),
+        (Ended.DURATION, {}, "the time is over, drained after"),
+        (Ended.KILLED, {"doubled": 1}, "ended at once, without draining after"),
+    ],
+)
+def test_the_first_line_says_whether_it_was_drained(ended: Ended, left: dict[str, int], words: str) -> None:
+    assert words in summary_text(outcome(ended, left=left))
+
+
+def test_what_is_left_and_lost_is_named() -> None:
+    text = summary_text(outcome(left={"doubled": 1200, "tracked tuples in flight": 3}, failed=5, replayed=1, workers_lost=2))
+    assert "left       doubled: 1,200, tracked tuples in flight: 3" in text
+    assert "lost       4 failed and were not emitted again" in text
+    assert "workers    2 lost and started again" in text
+
+
+def test_errors_of_one_kind_are_shown_once_the_last_of_them() -> None:
+    errors = [report(f"Traceback:\n  at x\nValueError: {n}") for n in range(5)] + [report("plain")]
+    text = summary_text(outcome(errors=errors, doubled={"errors": 70}))
+    assert "errors     70; the last:" in text
+    assert "ValueError: 4" in text
+    assert "ValueError: 3" not in text
+    assert "    plain" in text
+
+
+def test_the_json_summary_has_the_documented_fields() -> None:
+    written = json.loads(json.dumps(summary_object(outcome(errors=[report("no")], emitted_first=3, acked=3, complete_latency=LATENCY))))
+    assert written["type"] == "summary"
+    assert (written["topology"], written["ended"], written["exit_code"], written["signal"]) == ("doubling", "finished", 0, None)
+    assert (written["emitted"], written["acked"], written["latency_p99"], written["backlog"]) == (3, 3, 1.5, None)
+    assert (written["left"], written["unreplayed"], written["workers_lost"]) == ({}, 0, 0)
+    assert written["reports"] == [{"component": "doubled", "task": 2, "time": 0.0, "text": "no"}]
+    assert written["components"]["doubled"]["pool"] == 4
+
+
+def test_a_plain_line_has_totals_and_bolts() -> None:
+    line = plain_line(frame([report("E: x")], emitted_first=24690, doubled={"queued": 12, "errors": 2}))
+    assert line.startswith("0:00:02  in 12,345/s  acked 0/s  pending 0  backlog -  p99 -  failed 0  workers 2/2 | doubled 2/4 0% queued 12")
+    assert line.endswith("| errors 2, the last doubled: E: x")
