@@ -206,8 +206,14 @@ def left_where_it_was(table: ActivationTable, component: str, task: int, replica
 
 
 def with_worker(table: ActivationTable, worker: str, incarnation: int) -> ActivationTable:
-    """Version n+1 in which `worker` is alive (again); nothing is given to it yet."""
-    return replace(table, version=table.version + 1, workers={**table.workers, worker: incarnation})
+    """Version n+1 in which `worker` is alive (again).
+
+    Nothing is taken from others for it; but when all workers had died, what none of the living has is placed on the living.
+    """
+    live = {**table.workers, worker: incarnation}
+    crowd = Counter(r.places[replica] for r in table.components.values() for replica in r.active)
+    components = {name: _repaired(routing, live, crowd, {}) for name, routing in table.components.items()}
+    return replace(table, version=table.version + 1, components=components, workers=live)
 
 
 def brought_home(table: ActivationTable, home: Mapping[str, Routing], component: str) -> ActivationTable | None:

@@ -73,7 +73,8 @@ class ReplicaCounts:
     """Cumulative counters of one replica (a spout: one task) in one worker incarnation.
 
     `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
-    bolts and wall time for thread and async ones. `busy` tuples are taken and not yet acked or failed.
+    bolts and wall time for thread and async ones. `busy` tuples are taken and in the bolt's
+    hands (on its thread, or awaited); what a bolt keeps for a later ack is not counted: its spout tuple is pending.
     """
 
     component: str
@@ -123,7 +124,7 @@ class ReplicaStats:
 class ComponentStats:
     """One component since the topology started.
 
-    `queued` counts what was received or is on the way and not finished; `execute_seconds` is the mean for one tuple.
+    `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple.
     """
 
     component: str

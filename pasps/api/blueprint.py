@@ -30,7 +30,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """One component: `make()` returns a fresh instance (or the function bolt itself), in the worker that hosts it."""
+    """One component: `make()` returns a fresh instance (or the function bolt itself), in the worker that hosts it.
+
+    `max_batch` is the most tuples of one call where it takes batches, else 1.
+    """
 
     id: str
     shape: Shape
@@ -43,6 +46,7 @@ class ComponentPlan:
     config: Mapping[str, Any] = field(default_factory=dict)
     execution: Execution = "inline"
     concurrency: int = 1
+    max_batch: int = 1
 
     @property
     def is_spout(self) -> bool:

@@ -30,7 +30,7 @@ class Bolt(Component):
         raise NotImplementedError(f"{type(self).__name__} must define process(tup)")
 
     def process_tick(self, tup: Tuple) -> Awaitable[None] | None:
-        """Handle a tick; comes every `topology.tick.tuple.freq.secs`, after what was queued before it. May be async as `process` may."""
+        """Handle a tick; comes every `topology.tick.tuple.freq.secs`, ahead of what is queued. May be async as `process` may."""
         return None
 
     def emit(

@@ -28,6 +28,7 @@ class Examined:
     streams: dict[str, Stream]
     execution: Execution
     concurrency: int
+    max_batch: int
 
 
 def examine(component: str, subject: Any) -> Examined:
@@ -44,7 +45,18 @@ def examine(component: str, subject: Any) -> Examined:
         _check_spout(component, subject, streams)
     else:
         execution, concurrency = _execution_of(component, subject, shape)
-    return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency)
+    return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency, _max_batch(component, subject, shape))
+
+
+def _max_batch(component: str, subject: Any, shape: Shape) -> int:
+    if shape == "function":
+        return BatchBolt.max_batch if subject.batch else 1
+    if shape != "batch_bolt":
+        return 1
+    most = subject.max_batch
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        raise TopologyError(f"max_batch must be an integer of at least 1, got {most!r}", component=component)
+    return most
 
 
 def shape_of(component: str, subject: Any) -> Shape:

@@ -52,7 +52,7 @@ class Tuple(msgspec.Struct, gc=False, eq=False):
     @property
     def id(self) -> int:
         """A number that is this tuple's own while it is tracked; 0 when its spout gave no tuple id."""
-        return self.edge
+        return self.edge if self.links is None else self.links[0][1]
 
     @property
     def component(self) -> str:

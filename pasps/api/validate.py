@@ -229,6 +229,7 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
         config={**own, **given},
         execution=found.execution,
         concurrency=found.concurrency,
+        max_batch=found.max_batch,
     )
 
 

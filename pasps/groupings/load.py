@@ -27,13 +27,15 @@ class LoadTable:
         self.each = [UNKNOWN_SECONDS] * tasks
         self.done = [0] * tasks
         self.reports = [0] * tasks
-        """How often each replica has reported."""
+        """How often each replica has reported a whole second."""
         self.version = 0
         """Grows with every report."""
         self._unknown = set(range(tasks))
 
-    def report(self, index: int, waiting: float, seconds_each: float, done: int, now: float) -> None:
-        """Take a replica's own word: seconds of unfinished work, seconds for one tuple, tuples done in the last interval.
+    def report(self, index: int, waiting: float, seconds_each: float, done: int | None, now: float) -> None:
+        """Take a replica's own word: seconds of unfinished work, seconds for one tuple, tuples done in the last second.
+
+        `done` None: the second is not over yet, so this report does not count as one of the paper's (`reports`).
 
         A number that is not finite, or a cost that is not above zero, says nothing: what was known before stays.
         """
@@ -44,8 +46,9 @@ class LoadTable:
         if isfinite(seconds_each) and seconds_each > 0.0:
             self.each[index] = max(SHORTEST_SECONDS, seconds_each)
             self._unknown.discard(index)
-        self.done[index] = max(0, done)
-        self.reports[index] += 1
+        if done is not None:
+            self.done[index] = max(0, done)
+            self.reports[index] += 1
         self.version += 1
         if self._unknown:
             mean = self._mean_known()

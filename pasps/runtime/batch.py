@@ -59,6 +59,30 @@ class Batch:
         )
 
 
+    def joins(self, other: Batch) -> bool:
+        """Whether the other's rows may stand behind these in one batch."""
+        return (
+            self.source == other.source
+            and self.edge == other.edge
+            and self.task == other.task
+            and (self.roots is None) == (other.roots is None)
+            and self.links is None
+            and other.links is None
+        )
+
+
+def join(parts: list[Batch]) -> Batch:
+    """Batches of one kind as one; its origin is of no use any more, since all credit was given back."""
+    first = parts[0]
+    rows = [row for part in parts for row in part.rows]
+    if first.roots is None:
+        return Batch(first.edge, first.task, first.source, rows)
+    roots = [root for part in parts for root in part.roots or ()]
+    same = all(part.edges is part.roots for part in parts)
+    edges = roots if same else [edge for part in parts for edge in part.edges or ()]
+    return Batch(first.edge, first.task, first.source, rows, roots, edges)
+
+
 def pick_rows(rows: list[Any], pick: Pick) -> list[Any]:
     """The elements that a grouping picked."""
     if pick is None:

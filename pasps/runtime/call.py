@@ -7,7 +7,7 @@ from typing import Any
 
 from pasps.api.tuples import Tuple
 from pasps.runtime.batch import Batch
-from pasps.runtime.collector import Raised
+from pasps.runtime.collector import CallRecords, Raised
 from pasps.runtime.runners import paired, settle_batch
 from pasps.runtime.results import rows_of
 from pasps.runtime.settler import Flags, Settler
@@ -24,7 +24,7 @@ class Call:
         self.batch = batch
         self.tups = tups
         self.work = work
-        self.records: list[Any] = []
+        self.records = CallRecords()
         self.outcome: Any = None
         self.seconds = 0.0
 

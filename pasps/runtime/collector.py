@@ -159,7 +159,15 @@ class ThreadCollector(Collector):
     may_choose = False
 
 
-_running: ContextVar[list[Any]] = ContextVar("records of the running call")
+
+
+class CallRecords(list[Any]):
+    """The records of one awaited call; `over` once it has returned, when nobody reads them any more."""
+
+    over = False
+
+
+_running: ContextVar[CallRecords | None] = ContextVar("records of the running call")
 
 
 class AsyncCollector(Collector):
@@ -168,13 +176,21 @@ class AsyncCollector(Collector):
     __slots__ = ()
 
     @staticmethod
-    def enter(out: list[Any]) -> None:
+    def enter(out: CallRecords) -> None:
         """The calling task writes its records to `out` from now on."""
         _running.set(out)
 
     def records(self) -> list[Any]:
-        """Where the running call's records go; outside of any call: kept until the next step."""
-        return _running.get(self.out)
+        """Where the running call's records go.
+
+        Raises:
+            EmitError: there is no call: a task that the call started goes on after it.
+        """
+        records = _running.get(None)
+        if records is None or records.over:
+            component = next(iter(self.emitter.ports.values())).component if self.emitter.ports else ""
+            raise EmitError(component, DEFAULT_STREAM, "emit, ack and fail work only until `process` returns; await what it starts")
+        return records
 
     def emit(
         self,

@@ -51,15 +51,27 @@ class Port:
         self.copies = 0
 
 
+Report = Callable[[BaseException], None]
+"""Tell of an exception of user code."""
+
 Delivery = tuple[Lane, int, Pick]
 
 
 class Emitter:
     """Routes rows; what has no credit yet is parked in order, and while anything is parked the executor must not run."""
 
-    __slots__ = ("_acks", "_ids", "_wake", "parked", "ports", "source")
+    __slots__ = ("_acks", "_ids", "_report", "_wake", "parked", "ports", "source")
 
-    def __init__(self, source: int, ports: dict[str, Port], acks: AckBox, ids: IdSource, waiter: Any) -> None:
+    def __init__(
+        self,
+        source: int,
+        ports: dict[str, Port],
+        acks: AckBox,
+        ids: IdSource,
+        waiter: Any,
+        report: Report,
+    ) -> None:
+        self._report = report
         self.source = source
         self.ports = ports
         self.parked: deque[tuple[Lane, Batch]] = deque()
@@ -77,22 +89,50 @@ class Emitter:
         source: int | None = None,
     ) -> None:
         """Hand `rows` over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked."""
-        port.emitted += len(rows)
         sender = self.source if source is None else source
         lane = port.only
+        try:
+            if lane is not None:
+                picks = lane.splitter.split(rows)
+            else:
+                deliveries = [(lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)]
+        except Exception as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
+            self._route_each(port, rows, roots, edges, links, sender, error)
+            return
+        port.emitted += len(rows)
         if lane is not None:
             port.copies += len(rows)
-            for task, pick in lane.splitter.split(rows):
+            for task, pick in picks:
                 if pick is None:
                     batch = Batch(lane.edge, task, sender, rows, roots, edges, links)
                 else:
                     batch = _picked(lane.edge, task, sender, pick, rows, roots, edges, links)
                 self._offer(lane, batch)
             return
-        deliveries = [
-            (lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)
-        ]
         self.deliver(port, deliveries, rows, roots, edges, links, sender)
+
+    def _route_each(
+        self,
+        port: Port,
+        rows: list[Row],
+        roots: list[int] | None,
+        edges: list[int] | None,
+        links: list[Links | None] | None,
+        source: int,
+        error: Exception,
+    ) -> None:
+        """Some row cannot be routed: the others are, one by one; it fails and is reported."""
+        if len(rows) > 1:
+            whole = Batch(0, 0, source, rows, roots, edges, links)
+            for i in range(len(rows)):
+                one = whole.part(i, i + 1)
+                self.route(port, one.rows, one.roots, one.edges, one.links, source)
+            return
+        self._report(error)
+        if roots is not None:
+            self._acks.fail(roots)
+        for pairs in links or ():
+            self._acks.fail([root for root, _ in pairs or ()])
 
     def choose(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
         """Choose the receivers of one row now, because its emitter wants to know them or named one."""

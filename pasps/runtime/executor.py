@@ -47,6 +47,10 @@ class Executor:
         """Work for at most about 2 ms or one tuple, whichever is longer; asks for another turn when there is more."""
         raise NotImplementedError
 
+    def used(self, seconds: float) -> None:
+        """Its last step took so many CPU seconds."""
+        self.meter.seconds += seconds
+
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
         raise NotImplementedError
@@ -80,6 +84,10 @@ class BoltExecutor(Executor):
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
         return not self.inbox.count and not self.emitter.parked and all(slot.open == 0 for slot in self.slots.values())
+
+    def call(self, hook: Callable[[], None]) -> None:
+        """Run a lifecycle hook of an instance where its `process` runs; raises what the hook raises."""
+        hook()
 
     def run_ticks(self) -> None:
         """Run the waiting tick, if there is one, on every task."""

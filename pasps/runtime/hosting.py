@@ -20,11 +20,12 @@ from pasps.runtime.ack_box import AckBox
 from pasps.runtime.ack_ledger import ReplayTracker
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
-from pasps.runtime.emitter import Emitter, Lane, Port
+from pasps.runtime.emitter import Emitter, Lane, Port, Report
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw
 from pasps.runtime.origin import Origin
+from pasps.runtime.pace import Pace, Whole
 from pasps.runtime.runners import make_runner
 from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.spout_collector import SpoutCollector
@@ -33,7 +34,7 @@ from pasps.runtime.target import Target
 from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor, WaitingExecutor
 
-MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor], Emitter]
+MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report], Emitter]
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,14 @@ class Hosting:
         common = (plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
         executor: BoltExecutor
         if plan.execution == "inline":
-            most = settings.producer_batch_size
-            executor = InlineExecutor(*common, settings.flush_interval_seconds, services.release_output, most)
+            pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
+            executor = InlineExecutor(*common, settings.flush_interval_seconds, services.release_output, pace)
         elif plan.execution == "async":
-            executor = AsyncExecutor(*common, batched, settings.producer_batch_size, plan.concurrency)
+            executor = AsyncExecutor(*common, batched, plan.max_batch, plan.concurrency)
             executor.bind(services.spawn)
         else:
             # one call runs, one waits for the thread, so that the thread need not wait for the loop
-            executor = ThreadExecutor(*common, batched, settings.producer_batch_size, 2)
+            executor = ThreadExecutor(*common, batched, plan.max_batch, 2)
             executor.bind(services.notify)
         self._equip(executor, plan, sample)
         return executor
@@ -104,7 +105,7 @@ class Hosting:
             executor.meter.errors += 1
             services.report(plan.id, plan.first_task + executor.replica, error)
 
-        executor.emitter = self._emitter(plan, plan.first_task + executor.replica, executor)
+        executor.emitter = self._emitter(plan, plan.first_task + executor.replica, executor, report)
         executor.settler = Settler(executor.emitter, services.acks, services.ids, executor.meter, report)
         origins = {edge.index: Origin(self._blueprint, edge) for edge in plan.inputs}
         if isinstance(executor, WaitingExecutor):
@@ -112,13 +113,13 @@ class Hosting:
         if isinstance(executor, InlineExecutor):
             executor.runner = make_runner(plan, executor.settler, origins, executor.flags, report, sample)
 
-    def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor) -> Emitter:
+    def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor, report: Report) -> Emitter:
         ports = {}
         for name, stream in plan.streams.items():
             fields = tuple(stream.fields)
             lanes = [self._lane(edge.index, fields, task_id) for edge in self._blueprint.outputs(plan.id, name)]
             ports[name] = Port(plan.id, name, fields, stream.direct, lanes)
-        return self._services.emitter(task_id, ports, self._services.acks, self._services.ids, executor)
+        return self._services.emitter(task_id, ports, self._services.acks, self._services.ids, executor, report)
 
     def _lane(self, index: int, fields: tuple[str, ...], task_id: int) -> Lane:
         edge, services = self._blueprint.edges[index], self._services
@@ -158,7 +159,7 @@ class Hosting:
         context = self.context(plan.id, slot.task, None)
         slot.instance = made
         _bind(made, slot.collector, context)
-        made.initialize(self._conf(plan), context)
+        executor.call(lambda: made.initialize(self._conf(plan), context))
         self._set_flags(executor, made)
 
     def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes) -> None:
@@ -167,7 +168,7 @@ class Hosting:
         instance = thaw(state, context, slot.collector)
         slot.instance = instance
         _bind(instance, slot.collector, context)
-        instance.on_move_in(context)
+        executor.call(lambda: instance.on_move_in(context))
         self._set_flags(executor, instance)
 
     def adopt(self, slot: TaskSlot, executor: BoltExecutor) -> None:
@@ -179,6 +180,13 @@ class Hosting:
         """An exception of user code outside of a step."""
         executor.meter.errors += 1
         self._services.report(executor.plan.id, executor.plan.first_task + executor.replica, error)
+
+    def close(self, executor: Executor, instance: Any) -> None:
+        """Call an instance's `close`; what it raises is reported."""
+        try:
+            instance.close()
+        except Exception as error:  # noqa: BLE001 - a hook of the user's
+            self.report(executor, error)
 
     def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
         executor.flags = Flags(anchor=instance.auto_anchor, ack=instance.auto_ack, fail=instance.auto_fail)
@@ -195,19 +203,23 @@ class Hosting:
 
         rank = self._ranks[plan.id]
         executor = SpoutExecutor(plan, task, rank, services.clock, services.schedule, services.ids, report, services.call_at)
-        executor.emitter = self._emitter(plan, executor.task_id, executor)
+        executor.emitter = self._emitter(plan, executor.task_id, executor, report)
         executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now, executor.settled_first)
         executor.max_pending = settings.max_spout_pending
         executor.tracking = settings.ackers_enabled
-        executor.replays = ReplayTracker(start.debt, start.until)
+        executor.most = settings.producer_batch_size
+        executor.fates.replays = ReplayTracker(start.debt, start.until)
         instance = plan.make()
         executor.instance = instance
-        executor.acks_user = type(instance).ack is not Spout.ack or "ack" in vars(instance)
-        executor.fails_user = type(instance).fail is not Spout.fail or "fail" in vars(instance)
         instance.ctx = self.context(plan.id, task, start.position)
         for name in ("emit", "emit_batch", "save_position"):
             setattr(instance, name, getattr(executor.collector, name))
         instance.initialize(self._conf(plan), instance.ctx)
+        # a hook that is only inherited need not be called
+        if getattr(instance.ack, "__func__", None) is not Spout.ack:
+            executor.fates.on_ack = instance.ack
+        if getattr(instance.fail, "__func__", None) is not Spout.fail:
+            executor.fates.on_fail = instance.fail
         return executor
 
     def _conf(self, plan: ComponentPlan) -> dict[str, Any]:

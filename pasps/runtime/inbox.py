@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from pasps.runtime.batch import Batch
+from pasps.runtime.batch import Batch, join
 
 
 class Inbox:
@@ -28,20 +28,32 @@ class Inbox:
         self.received[batch.edge] = self.received.get(batch.edge, 0) + count
 
     def take(self, most: int) -> Batch:
-        """The next rows, at most `most` and all of one batch. The inbox must not be empty."""
+        """The next rows, at most `most`, all of one edge, task and source; small batches are joined. Must not be empty."""
         batch, start = self._batches[0], self._position
         size = len(batch.rows)
-        if size - start <= most:
+        count = size - start
+        if count > most:
+            self._position = start + most
+            taken, count = batch.part(start, start + most), most
+        else:
             self._batches.popleft()
             self._position = 0
             taken = batch if start == 0 else batch.part(start, size)
-        else:
-            self._position = start + most
-            taken = batch.part(start, start + most)
-        count = len(taken.rows)
-        self.count -= count
+            if count < most and self._batches:
+                taken = self._joined(taken, most)
+        self.count -= len(taken.rows)
         self._release(batch, count)
         return taken
+
+    def _joined(self, first: Batch, most: int) -> Batch:
+        """With the batches behind it that are of the same kind and still fit; each gives its own credit back."""
+        parts, room, batches = [first], most - len(first.rows), self._batches
+        while batches and len(batches[0].rows) <= room and first.joins(batches[0]):
+            part = batches.popleft()
+            parts.append(part)
+            room -= len(part.rows)
+            self._release(part, len(part.rows))
+        return first if len(parts) == 1 else join(parts)
 
     def remove_task(self, task: int) -> list[Batch]:
         """Take out everything queued for one task, in order, without giving credit back: it moves on as it is."""

@@ -8,7 +8,7 @@ from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
 from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, Schedule
-from pasps.runtime.pace import STEP_SECONDS, Pace
+from pasps.runtime.pace import STEP_SECONDS, Pace, Whole
 from pasps.runtime.runners import Runner
 
 
@@ -30,11 +30,11 @@ class InlineExecutor(BoltExecutor):
         release: Callable[[Batch, int], None],
         flush_seconds: float,
         release_output: Callable[[], None],
-        most: int,
+        pace: Pace | Whole,
     ) -> None:
         super().__init__(plan, replica, rank, clock, schedule, release)
         self.runner: Runner
-        self.pace = Pace(most)
+        self.pace = pace
         self._flush_seconds = flush_seconds
         self._release_output = release_output
 
@@ -45,7 +45,7 @@ class InlineExecutor(BoltExecutor):
             return
         if self._ticks:
             self.run_ticks()
-        now, cpu, pace, meter = self.clock.now, self.clock.cpu, self.pace, self.meter
+        now, pace, meter = self.clock.now, self.pace, self.meter
         run, slots = self.runner.run, self.slots
         start = before = now()
         while inbox.count and not emitter.parked:
@@ -53,9 +53,9 @@ class InlineExecutor(BoltExecutor):
             count = len(batch.rows)
             slot = slots[batch.task]
             slot.open += count
-            sent, used = self._sent(), cpu()
+            sent = self._sent()
             run(slot, batch)
-            meter.ran(batch.edge, count, cpu() - used)
+            meter.ran(batch.edge, count)
             after = now()
             pace.learn(count, after - before, self._sent() - sent)
             if after - before > self._flush_seconds:

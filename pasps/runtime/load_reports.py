@@ -2,50 +2,84 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pasps.clock import Clock
-from pasps.runtime.executor import BoltExecutor
+from pasps.groupings.load import REPORT_SECONDS
+from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.peer import Peer
 from pasps.runtime.replica_pool import Key, ReplicaState
-from pasps.runtime.residents import Residents
 from pasps.runtime.table_keeper import TableKeeper
 from pasps.transport.messages import Load
 
 
+@dataclass
+class _Told:
+    """What was last said of a replica; `whole` is what it had done when the last whole second ended."""
+
+    executed: int = 0
+    seconds: float = 0.0
+    queued: int = 0
+    each: float = 0.0
+    whole: int = 0
+    rate: int = 0
+
+
 class LoadReports:
-    """Feeds the load tables of this worker, and those of its peers."""
+    """Feeds the load tables of this worker, and those of its peers.
+
+    What is queued goes out every interval; how many tuples were done goes out for whole seconds, as the paper has it.
+    """
 
     def __init__(
-        self, clock: Clock, interval: float, names: list[str], residents: Residents, keeper: TableKeeper, peers: dict[str, Peer]
+        self, clock: Clock, interval: float, names: list[str], stepped: set[Executor], keeper: TableKeeper, peers: dict[str, Peer]
     ) -> None:
         self._clock = clock
         self._interval = interval
         self._index = {name: index for index, name in enumerate(names)}
-        self._residents = residents
+        self._stepped = stepped
         self._keeper = keeper
         self._peers = peers
-        self._due = 0.0
-        self._before: dict[Key, tuple[int, float]] = {}
-        self._queued: dict[Key, int] = {}
+        self._due = self._second_due = 0.0
+        self._told: dict[BoltExecutor, _Told] = {}
 
     def send_due(self) -> None:
         """Report if the interval is over; called after every pass, so an idle worker reports nothing."""
+        if not self._stepped:
+            return
         now = self._clock.now()
         if now < self._due:
             return
         self._due = now + self._interval
-        for key, executor in self._residents.executors.items():
-            executed = sum(executor.meter.executed.values())
-            before, seconds = self._before.get(key, (0, 0.0))
-            queued = executor.inbox.count
-            if executed == before and queued == self._queued.get(key, 0):
-                continue
-            self._before[key] = (executed, executor.meter.seconds)
-            self._queued[key] = queued
-            done = executed - before
-            each = (executor.meter.seconds - seconds) / done if done else 0.0
-            self._report(key, executor, queued, each, done, now)
+        for executor in self._stepped:
+            if isinstance(executor, BoltExecutor):
+                self._told.setdefault(executor, _Told())
+        self._stepped.clear()
+        whole = now >= self._second_due
+        if whole:
+            self._second_due = now + REPORT_SECONDS
+        for executor, told in list(self._told.items()):
+            self._tell(executor, told, now, whole=whole)
 
-    def _report(self, key: Key, executor: BoltExecutor, queued: int, each: float, done: int, now: float) -> None:
+    def _tell(self, executor: BoltExecutor, told: _Told, now: float, *, whole: bool) -> None:
+        executed, seconds, queued = sum(executor.meter.executed.values()), executor.meter.seconds, executor.inbox.count
+        done = executed - told.executed
+        if done:
+            told.each = (seconds - told.seconds) / done
+        changed = done or queued != told.queued
+        rate = executed - told.whole if whole else None
+        if rate is not None:
+            changed = changed or rate != told.rate
+            told.rate, told.whole = rate, executed
+            if not changed and not rate and not queued:
+                del self._told[executor]  # until it has a turn again
+                return
+        told.executed, told.seconds, told.queued = executed, seconds, queued
+        if changed:
+            self._report(executor, queued, told.each, rate, now)
+
+    def _report(self, executor: BoltExecutor, queued: int, each: float, done: int | None, now: float) -> None:
+        key: Key = (executor.plan.id, executor.replica)
         if self._keeper.state(key) is not ReplicaState.ACTIVE:
             return
         known = self._keeper.loads[key[0]].each[key[1]]

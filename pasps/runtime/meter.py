@@ -16,7 +16,6 @@ class Meter:
         self.errors = 0
         self.replayed = 0
 
-    def ran(self, edge: int, count: int, seconds: float) -> None:
-        """`count` tuples of `edge` were executed in `seconds`."""
+    def ran(self, edge: int, count: int) -> None:
+        """`count` tuples of `edge` were executed."""
         self.executed[edge] = self.executed.get(edge, 0) + count
-        self.seconds += seconds

@@ -58,8 +58,8 @@ def unmovable(instance: Component, component: str, task: int, context: TopologyC
 
 
 def _tried(instance: Component, component: str, task: int, context: TopologyContext) -> UnmovableError | None:
-    instance.on_move_out()
     try:
+        instance.on_move_out()
         freeze(instance)
     except Exception as error:  # noqa: BLE001 - as above
         return _named(instance, component, task, error)

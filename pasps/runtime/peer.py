@@ -28,11 +28,20 @@ class Peer:
     """
 
     __slots__ = (
-        "_acks_box", "_blueprint", "_bundle", "_credits", "_refuse", "_rows", "buffered", "connection", "early", "first_at", "got",
+        "_acks_box", "_blueprint", "_bundle", "_credits", "_most", "_refuse", "_rows", "buffered", "connection", "early", "got",
         "id", "incarnation", "marked", "sent",
     )  # fmt: skip
 
-    def __init__(self, worker: str, incarnation: int, blueprint: Blueprint, rows: RowWrapper, acks: AckBox, refuse: Refuse) -> None:
+    def __init__(
+        self,
+        worker: str,
+        incarnation: int,
+        blueprint: Blueprint,
+        rows: RowWrapper,
+        acks: AckBox,
+        refuse: Refuse,
+        most_buffered: int,
+    ) -> None:
         self.id = worker
         self.incarnation = incarnation
         self.connection: Connection | None = None
@@ -41,7 +50,7 @@ class Peer:
         self.got: dict[int, int] = {}
         self.early: deque[tuple[int, Batch]] = deque()
         self.buffered = 0
-        self.first_at = 0.0
+        self._most = most_buffered
         self._blueprint = blueprint
         self._rows = rows
         self._acks_box = acks
@@ -74,6 +83,8 @@ class Peer:
             return
         self._bundle.batches.append(wired)
         self.buffered += len(wired.rows)
+        if self.buffered >= self._most:
+            self.flush()
 
     def wire(self, batch: Batch) -> WireBatch:
         """The batch ready to be encoded; rows that cannot travel are refused, one by one."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from pasps.clock import Clock
 from pasps.runtime.executor import Executor
 
-_PASS_SECONDS = 0.004
-
 
 class Pump:
     """Executors by rank. A pass that runs out of time goes on where it stopped, so that nobody at the end starves."""
 
-    __slots__ = ("_clock", "_rank", "_ready")
+    __slots__ = ("_clock", "_pass_seconds", "_rank", "_ready", "stepped")
 
-    def __init__(self, ranks: int, clock: Clock) -> None:
+    def __init__(self, ranks: int, clock: Clock, pass_seconds: float) -> None:
         self._ready: list[list[Executor]] = [[] for _ in range(ranks)]
         self._rank = 0
         self._clock = clock
+        self._pass_seconds = pass_seconds
+        self.stepped: set[Executor] = set()
+        """Who had a turn since somebody last emptied this; for whoever reports on executors."""
 
     def schedule(self, executor: Executor) -> None:
         """Give the executor a turn."""
@@ -28,8 +29,8 @@ class Pump:
 
     def run_pass(self) -> None:
         """One turn for everyone who asked, those included whom an earlier one woke further down."""
-        now = self._clock.now
-        end = now() + _PASS_SECONDS
+        now, cpu = self._clock.now, self._clock.cpu
+        end, spent = now() + self._pass_seconds, cpu()
         ready = self._ready
         for rank in range(self._rank, len(ready)):
             if not ready[rank]:
@@ -38,6 +39,10 @@ class Pump:
             for done, executor in enumerate(turns, 1):
                 executor.queued = False
                 executor.step()
+                # asked once a step: reading a thread's CPU time is a system call
+                before, spent = spent, cpu()
+                executor.used(spent - before)
+                self.stepped.add(executor)
                 if now() > end and done < len(turns):
                     ready[rank][:0] = turns[done:]
                     self._rank = rank

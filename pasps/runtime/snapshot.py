@@ -9,6 +9,7 @@ from pasps.metrics import Histogram, LinkCounts, ReplicaCounts, SpoutProgress, W
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.replica_pool import ReplicaState
 from pasps.runtime.spout_executor import SpoutExecutor
+from pasps.runtime.waiting_executors import WaitingExecutor
 from pasps.runtime.worker import Worker
 
 
@@ -17,13 +18,14 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     residents, table = worker.residents, worker.keeper.table
     latency = Histogram()
     for spout in residents.spouts.values():
-        latency.merge(spout.histogram)
+        latency.merge(spout.fates.histogram)
     replicas = [_bolt_counts(worker, key, executor) for key, executor in residents.executors.items()]
     replicas += [_spout_counts(worker, spout) for spout in residents.spouts.values()]
     executors: list[Executor] = [*residents.executors.values(), *residents.spouts.values()]
     moving = [batch for departure in worker.moves.departures.values() for batch in departure.queue if departure.state != "SENT"]
-    moving += [batch for arrival in worker.moves.arrivals.values() for batch in arrival.before]
+    moving += [batch for arrival in worker.moves.arrivals.values() if not arrival.spare for batch in arrival.before]
     moving += [batch for slot in residents.slots.values() for batch in slot.held or ()]
+    moving += [batch for peer in worker.peers.values() for _, batch in peer.early]
     parked = [batch for executor in executors for _, batch in executor.emitter.parked]
     return WorkerCounts(
         worker.id,
@@ -68,7 +70,9 @@ def _bolt_counts(worker: Worker, key: tuple[str, int], executor: BoltExecutor) -
     counts = _counts(worker, executor, worker.pool.states.get(key, ReplicaState.INACTIVE).value)
     counts.queued = executor.inbox.count
     counts.received = dict(executor.inbox.received)
-    counts.busy = sum(slot.open for slot in executor.slots.values())
+    if isinstance(executor, WaitingExecutor) and executor.under_way:
+        # else nothing runs between two steps: what is open, the bolt keeps for a later ack, and it may keep it for ever
+        counts.busy = sum(slot.open for slot in executor.slots.values())
     return counts
 
 
@@ -83,10 +87,10 @@ def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
 
 
 def _progress(spout: SpoutExecutor) -> SpoutProgress:
-    position, last = spout.collector.position, spout.replays.last_id
+    position, last = spout.collector.position, spout.fates.replays.last_id
     return SpoutProgress(
         spout.task_id,
-        len(spout.ledger),
+        len(spout.fates.ledger),
         spout.emitted_first(),
         None if position is None else _pickled(position[0]),
         spout.collector.covered,

@@ -6,22 +6,20 @@ Its step starts a tuple's walk; `settle_acks` and the time-out end it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
 from pasps.errors import EndOfInput
 from pasps.ids import IdSource
-from pasps.metrics import Histogram
-from pasps.runtime.ack_ledger import AckLedger, Entry, ReplayTracker
+from pasps.runtime.ack_ledger import Entry
 from pasps.runtime.batch import Row
 from pasps.runtime.emitter import Delivery, Port
 from pasps.runtime.executor import Executor, Schedule
+from pasps.runtime.fates import Fates
 from pasps.runtime.pace import STEP_SECONDS
 from pasps.runtime.spout_collector import SpoutCollector
 
-_TUP_ID, _EMITTED = itemgetter(0), itemgetter(1)
 _FIRST_WAIT = 0.0005
 _LONGEST_WAIT = 0.020
 _LONGEST_ERROR_WAIT = 1.0
@@ -35,8 +33,8 @@ class SpoutExecutor(Executor):
     """
 
     __slots__ = (
-        "_call_at", "_error_wait", "_ids", "_most", "_report", "_timer_at", "_wait", "_wake_at", "acks_user", "awake", "collector",
-        "fails_user", "finished", "histogram", "instance", "ledger", "max_pending", "replays", "task_id", "tracking",
+        "_call_at", "_error_wait", "_report", "_timer_at", "_wait", "_wake_at", "awake", "collector", "fates", "finished",
+        "instance", "max_pending", "most", "task_id", "tracking",
     )  # fmt: skip
 
     def __init__(
@@ -52,18 +50,14 @@ class SpoutExecutor(Executor):
     ) -> None:
         super().__init__(plan, task, rank, clock, schedule)
         self.task_id = plan.first_task + task
-        self.ledger = AckLedger()
-        self.replays = ReplayTracker()
-        self.histogram = Histogram()
+        self.fates = Fates(self.task_id, clock, ids, self.meter, report)
         self.instance: Any = None
         self.collector: SpoutCollector
         self.awake = False
         self.finished = False
         self.tracking = True
         self.max_pending: int | None = None
-        self.acks_user = self.fails_user = True  # whether the spout wants to hear of them
-        self._most = 512
-        self._ids = ids
+        self.most = 512
         self._report = report
         self._call_at = call_at
         self._wait = _FIRST_WAIT
@@ -102,7 +96,7 @@ class SpoutExecutor(Executor):
         """Call `next_tuple` until the time or the batch is full, or the spout has nothing; returns the wait it asked for."""
         next_tuple, collector, now, before = self.instance.next_tuple, self.collector, self.clock.now, -1
         try:
-            while collector.count < self._most and collector.count != before and not self._full():
+            while collector.count < self.most and collector.count != before and not self._full():
                 before = collector.count
                 delay: float | None = next_tuple()
                 if delay is not None:
@@ -111,7 +105,7 @@ class SpoutExecutor(Executor):
                     break
         except EndOfInput:
             self.finished = True
-        except Exception as error:  # the step's door: reported, asked again later
+        except Exception as error:  # noqa: BLE001 - the step's door: reported, asked again later
             self._report(error)
             self._error_wait = min(_LONGEST_ERROR_WAIT, 4 * self._error_wait)
             return self._error_wait
@@ -119,7 +113,7 @@ class SpoutExecutor(Executor):
 
     def _full(self) -> bool:
         most = self.max_pending
-        return most is not None and len(self.ledger) + self.collector.count >= most
+        return most is not None and len(self.fates.ledger) + self.collector.count >= most
 
     def _sleep(self, now: float, seconds: float) -> None:
         if seconds <= 0.0:
@@ -142,26 +136,16 @@ class SpoutExecutor(Executor):
         """Hand over what the spout emitted, in order."""
         for port, rows, tup_ids in self.collector.take():
             untracked = tup_ids.count(None)
-            self.meter.replayed += self.replays.count(tup_ids)
+            self.fates.count_replays(tup_ids)
             if untracked == len(rows):
                 self.emitter.route(port, rows, None, None)
                 continue
             if not self.tracking:
                 self.emitter.route(port, rows, None, None)
-                self._tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
+                self.fates.tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
                 continue
-            roots = self._track(tup_ids, untracked)
+            roots = self.fates.track(tup_ids, untracked)
             self.emitter.route(port, rows, roots, roots)
-
-    def _track(self, tup_ids: list[Any], untracked: int) -> list[int]:
-        roots = self._ids.roots(len(tup_ids), self.task_id)
-        if not untracked:
-            self.ledger.add(roots, tup_ids, self.clock.now())
-            return roots
-        roots = [root if tup_id is not None else 0 for root, tup_id in zip(roots, tup_ids, strict=True)]
-        tracked = [(root, tup_id) for root, tup_id in zip(roots, tup_ids, strict=True) if root]
-        self.ledger.add([root for root, _ in tracked], [tup_id for _, tup_id in tracked], self.clock.now())
-        return roots
 
     def emitted_first(self) -> int:
         """First emissions so far, those included that wait for the end of the step."""
@@ -169,85 +153,51 @@ class SpoutExecutor(Executor):
 
     def settled_first(self) -> int:
         """First emissions of which nothing is pending any more: what a position that is saved now covers."""
-        return max(0, self.emitted_first() - len(self.ledger) - self.collector.count)
+        return max(0, self.emitted_first() - len(self.fates.ledger) - self.collector.count)
 
     def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
         """Hand one row over to receivers that are chosen already, after what was emitted before it."""
         self.flush()
-        self.meter.replayed += self.replays.count([tup_id])
+        self.fates.count_replays([tup_id])
         port.emitted += 1
         if tup_id is None or not self.tracking:
             self.emitter.deliver(port, deliveries, [row], None, None, None, self.task_id)
-            self._tell_acked([] if tup_id is None else [tup_id])
+            self.fates.tell_acked([] if tup_id is None else [tup_id])
             return
-        roots = self._track([tup_id], 0)
+        roots = self.fates.track([tup_id], 0)
         self.emitter.deliver(port, deliveries, [row], roots, roots, None, self.task_id)
 
     # ---- the fate of what was emitted
 
     def settle_acks(self, roots: list[int], deltas: list[int] | None) -> None:
         """Acks from the ack box or from a peer."""
-        done = self.ledger.ack(roots, deltas)
-        if not done:
-            return
-        now = self.clock.now()
-        times = list(map(_EMITTED, done))
-        first = times[0]
-        if times.count(first) == len(times):
-            self.histogram.add(now - first, len(times))
-        else:
-            for emitted in times:
-                self.histogram.add(now - emitted)
-        if self.acks_user:
-            self._tell_acked(list(map(_TUP_ID, done)))
-        else:
-            self.meter.acked += len(done)
-        self._resume()
+        if self.fates.settle(roots, deltas):
+            if self.collector.count and not self.awake:  # emitted in `ack`
+                self.flush()
+            if self.awake and not self.finished and self.max_pending is not None:
+                self.wake()
 
     def settle_fails(self, roots: list[int]) -> None:
         """Failures from the ack box or from a peer."""
-        self._tell_failed(self.ledger.fail(roots))
+        self._failed(self.fates.ledger.fail(roots))
 
     def expire(self) -> None:
         """One message time-out has passed."""
-        self._tell_failed(self.ledger.rotate())
+        self._failed(self.fates.ledger.rotate())
 
     def fail_all(self) -> None:
         """A worker or a connection was lost: whatever is pending may be with it."""
-        self._tell_failed(self.ledger.fail_all())
+        self._failed(self.fates.ledger.fail_all())
 
-    def _tell_acked(self, tup_ids: list[Any]) -> None:
-        self.meter.acked += len(tup_ids)
-        if not self.acks_user:
-            return
-        ack = self.instance.ack
-        for tup_id in tup_ids:
-            try:
-                ack(tup_id)
-            except Exception as error:  # the step's door: reported, the others are still told
-                self._report(error)
-
-    def _tell_failed(self, entries: list[Entry]) -> None:
+    def _failed(self, entries: list[Entry]) -> None:
         if not entries:
             return
-        tup_ids = [entry[0] for entry in entries]
-        self.meter.failed += len(tup_ids)
-        self.replays.failed(tup_ids)
-        if self.fails_user:
-            fail = self.instance.fail
-            for tup_id in tup_ids:
-                try:
-                    fail(tup_id)
-                except Exception as error:  # the step's door: reported, the others are still told
-                    self._report(error)
+        self.fates.tell_failed(entries)
+        if self.collector.count:  # emitted in `fail`; goes out even if the spout is asleep
+            self.flush()
         self.finished = False
         self._wake_at = 0.0  # there is something to emit again, whatever it asked for before
         if self.awake:
-            self.wake()
-
-    def _resume(self) -> None:
-        """The spout may have reason to emit now that something was settled."""
-        if self.awake and not self.finished and self.max_pending is not None:
             self.wake()
 
     # ---- lifecycle
@@ -269,9 +219,9 @@ class SpoutExecutor(Executor):
     def _lifecycle(self, name: str) -> None:
         try:
             getattr(self.instance, name)()
-        except Exception as error:  # a hook of the user's: reported
+        except Exception as error:  # noqa: BLE001 - a hook of the user's: reported
             self._report(error)
 
     def idle(self) -> bool:
         """Whether everything it emitted is settled and has left."""
-        return not len(self.ledger) and not self.emitter.parked
+        return not len(self.fates.ledger) and not self.emitter.parked

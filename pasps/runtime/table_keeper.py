@@ -13,6 +13,7 @@ from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.hosting import Hosting, SpoutStart
+from pasps.runtime.lost_credit import LostCredit
 from pasps.runtime.peer import Peer
 from pasps.runtime.replica_pool import Key, ReplicaPool, ReplicaState
 from pasps.runtime.reports import Reports
@@ -53,6 +54,7 @@ class TableKeeper:
         self._reports = reports
         self._targets = targets
         self._workers = workers
+        self.credit = LostCredit(targets)
         self.table: ActivationTable | None = None
         self.loads = {name: LoadTable(plan.pool) for name, plan in blueprint.components.items()}
 
@@ -63,9 +65,10 @@ class TableKeeper:
             return
         lost = self._lost(old, table)
         if old is not None:
-            for name, task in self._hosted_by(old, lost):  # 1. nothing comes back from the dead
-                self._targets[name][task].forget()
+            self.credit.change(old, table, lost)  # 1. nothing comes back from the dead
         self.table = table
+        if old is not None and self._me not in old.workers:
+            self._drop_strangers(table)
         self._place(table, positions)  # 2. host what the table places here
         self._move(old, table)  # 3. keyed tasks
         for worker in lost:
@@ -83,13 +86,19 @@ class TableKeeper:
             return []
         return [worker for worker, incarnation in old.workers.items() if table.workers.get(worker) != incarnation]
 
-    def _hosted_by(self, table: ActivationTable, workers: list[str]) -> list[Key]:
-        return [
-            (name, task)
-            for name, routing in table.components.items()
-            for task in range(routing.pool)
-            if routing.worker_of(task) in workers
-        ]
+    def _drop_strangers(self, table: ActivationTable) -> None:
+        """What was made here at the launch, by a table in which this worker was not yet alive, and went to others meanwhile."""
+        residents = self._residents
+        for task_id, spout in list(residents.spouts.items()):
+            if table.components[spout.plan.id].worker_of(spout.replica) != self._me:
+                self._hosting.close(residents.spouts.pop(task_id), spout.instance)
+        for (name, task), slot in list(residents.slots.items()):
+            routing = table.components[name]
+            if routing.hosts is not None and routing.worker_of(task) != self._me:
+                host = next(executor for executor in residents.executors.values() if executor.slots.get(task) is slot)
+                residents.detach(slot)
+                if slot.collector is not None:
+                    self._hosting.close(host, slot.instance)
 
     def _place(self, table: ActivationTable, positions: Positions) -> None:
         for name, routing in table.components.items():
@@ -163,7 +172,7 @@ class TableKeeper:
             if slot.collector is None or slot.instance is None:
                 continue
             try:
-                getattr(slot.instance, hook)()
+                executor.call(getattr(slot.instance, hook))
             except Exception as error:  # a hook of the user's: reported, the replica works on
                 self._hosting.report(executor, error)
 

@@ -21,13 +21,25 @@ from pasps.runtime.executor import BoltExecutor, Schedule
 from pasps.runtime.origin import Origin
 from pasps.runtime.task_slot import TaskSlot
 
+_Hook = tuple[Callable[[], None], SimpleQueue[BaseException | None]]
+
+
+def _run_hook(hook: Callable[[], None], done: SimpleQueue[BaseException | None]) -> None:
+    try:
+        hook()
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        done.put(error)
+    else:
+        done.put(None)
+
+
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class WaitingExecutor(BoltExecutor):
     """Starts calls while fewer than `most_calls` are under way; `finished` ones are settled in the next step."""
 
-    __slots__ = ("_batched", "_finished", "_most_rows", "most_calls", "origins", "under_way")
+    __slots__ = ("_batched", "_finished", "_most_rows", "_tick_calls", "most_calls", "origins", "under_way")
 
     def __init__(
         self,
@@ -46,8 +58,9 @@ class WaitingExecutor(BoltExecutor):
         self.most_calls = most_calls
         self.under_way = 0
         self._batched = batched
-        self._most_rows = most_rows if batched or plan.shape == "batch_bolt" else 1
+        self._most_rows = most_rows
         self._finished: deque[Call] = deque()
+        self._tick_calls: deque[Call] = deque()
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
@@ -57,6 +70,8 @@ class WaitingExecutor(BoltExecutor):
             return
         if self._ticks:
             self.run_ticks()
+        while self._tick_calls and self.under_way < self.most_calls:
+            self._begin(self._tick_calls.popleft())
         while self.inbox.count and self.under_way < self.most_calls and not self.emitter.parked:
             batch = self.inbox.take(self._most_rows)
             slot = self.slots[batch.task]
@@ -67,8 +82,8 @@ class WaitingExecutor(BoltExecutor):
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, in its turn among the other calls."""
         handler = getattr(slot.instance, "process_tick", None)
-        if handler is not None:
-            self._begin(Call(slot, None, [], lambda: handler(tup)))
+        if handler is not None and all(call.slot is not slot for call in self._tick_calls):
+            self._tick_calls.append(Call(slot, None, [], lambda: handler(tup)))
 
     def _begin(self, call: Call) -> None:
         self.under_way += 1
@@ -79,8 +94,12 @@ class WaitingExecutor(BoltExecutor):
         self.under_way -= 1
         call.slot.running -= 1
         if call.batch is not None:
-            self.meter.ran(call.batch.edge, len(call.tups), call.seconds)
+            self.meter.ran(call.batch.edge, len(call.tups))
+            self.meter.seconds += call.seconds
         settle_call(self.settler, call, self.plan.shape, self._batched, self.flags)
+
+    def used(self, seconds: float) -> None:
+        """What its calls took is counted, on whatever thread, waiting included; not its steps on the loop."""
 
     def start(self, call: Call) -> None:
         """Begin the call; when it is over, `_finished` has it and the executor is woken."""
@@ -88,7 +107,7 @@ class WaitingExecutor(BoltExecutor):
 
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
-        return self.under_way == 0 and super().idle()
+        return self.under_way == 0 and not self._tick_calls and super().idle()
 
 
 class AsyncExecutor(WaitingExecutor):
@@ -113,12 +132,13 @@ class AsyncExecutor(WaitingExecutor):
         except Exception as error:  # the step's door: the tuple fails, the worker goes on
             call.outcome = error
         call.seconds = self.clock.now() - begun
+        call.records.over = True
         self._finished.append(call)
         self.wake()
 
 
 class ThreadExecutor(WaitingExecutor):
-    """Calls run one after the other on a thread of the replica's own, which starts with the first.
+    """Calls, and lifecycle hooks, run one after the other on a thread of the replica's own, which starts with the first.
 
     One call more than the running one is kept ready for the thread, so that it does not wait for the loop in between.
     """
@@ -128,20 +148,38 @@ class ThreadExecutor(WaitingExecutor):
     def bind(self, notify: Callable[[BoltExecutor], None]) -> None:
         """How to wake the executor from another thread."""
         self._notify = notify
-        self._queue: SimpleQueue[Call | None] = SimpleQueue()
+        self._queue: SimpleQueue[Call | _Hook | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def start(self, call: Call) -> None:
         """Begin the call."""
+        self._ensure_thread()
+        self._queue.put(call)
+
+    def _ensure_thread(self) -> None:
         if self._thread is None:
             name = f"{self.plan.id}[{self.replica}]"
             self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
             self._thread.start()
-        self._queue.put(call)
+
+    def call(self, hook: Callable[[], None]) -> None:
+        """Run the hook on the replica's thread, after what was given to it, and wait for it."""
+        if self.under_way:  # the loop must not wait for blocking code
+            hook()
+            return
+        self._ensure_thread()
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._queue.put((hook, done))
+        error = done.get()
+        if error is not None:
+            raise error
 
     def _loop(self) -> None:
         now = self.clock.now
         while (call := self._queue.get()) is not None:
+            if isinstance(call, tuple):
+                _run_hook(*call)
+                continue
             collector = call.slot.collector
             if collector is not None:
                 collector.out = call.records

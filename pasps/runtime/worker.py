@@ -70,8 +70,8 @@ class Worker:
         self.peers: dict[str, Peer] = {}
         spouts = [task for plan in blueprint.components.values() if plan.is_spout for task in plan.tasks]
         self.acks = AckBox(spouts[0] if len(spouts) == 1 else 0)
-        self.pump = Pump(len(blueprint.components), around.clock)
         self.settings = Settings.from_config(blueprint.config)
+        self.pump = Pump(len(blueprint.components), around.clock, self.settings.flush_interval_seconds)
         self._reports = around.reports
         self._rows = around.rows
         self._names = list(blueprint.components)
@@ -84,7 +84,7 @@ class Worker:
         self.keeper = TableKeeper(
             worker, blueprint, self.residents, self.hosting, self.pool, self.moves, self.peers, around.reports, self._targets, workers
         )
-        self._loads = LoadReports(self.clock, self.settings.load_report_seconds, self._names, self.residents, self.keeper, self.peers)
+        self._loads = LoadReports(self.clock, self.settings.load_report_seconds, self._names, self.pump.stepped, self.keeper, self.peers)
         self._start_timers()
 
     def _services(self, around: Surroundings) -> Services:
@@ -127,16 +127,14 @@ class Worker:
         self.timers.fire(self.clock.now())
         self.pump.run_pass()
         self._settle()
-        more = self.pump.has_work()
-        self._send(more)
+        self._send()
         if self.pool.draining() or self.moves:
             self._go_on_changing()
         return self.pump.has_work()
 
     def next_at(self) -> float | None:
         """When `step` has something to do even if nothing arrives."""
-        deadlines = [when for when in (self.timers.next_at(), self._flush_at()) if when is not None]
-        return min(deadlines, default=None)
+        return self.timers.next_at()
 
     def _settle(self) -> None:
         """Take acks and failures to their ledgers, here or at a peer."""
@@ -165,29 +163,16 @@ class Worker:
         plan = self.blueprint.component_of(owner)
         return self.peers.get(table.components[plan.id].worker_of(owner - plan.first_task))
 
-    def _send(self, busy: bool) -> None:
-        """Flush peers: at once when there is nothing else to do, else when enough is buffered or it has waited long enough."""
+    def _send(self) -> None:
+        """Flush peers. A pass lasts no longer than the flush interval, so nothing waits longer, and at once when all is idle."""
         self._loads.send_due()
-        now = self.clock.now()
         for peer in self.peers.values():
-            if not peer.buffered:
-                continue
-            if not peer.first_at:
-                peer.first_at = now
-            late = now - peer.first_at >= self.settings.flush_interval_seconds
-            if not busy or late or peer.buffered >= self.settings.transfer_batch_size:
-                peer.first_at = 0.0
-                peer.flush()
-
-    def _flush_at(self) -> float | None:
-        waiting = [peer.first_at + self.settings.flush_interval_seconds for peer in self.peers.values() if peer.buffered]
-        return min(waiting, default=None)
+            peer.flush()
 
     def flush_now(self) -> None:
         """Release everything at once: a step was slow, and what it emitted has waited long enough."""
         self._settle()
         for peer in self.peers.values():
-            peer.first_at = 0.0
             peer.flush()
 
     # ---- peers
@@ -196,10 +181,12 @@ class Worker:
         """A connection with a peer stands; the newest wins."""
         peer = self.peers.get(worker)
         if peer is None or peer.incarnation != incarnation:
-            peer = self.peers[worker] = Peer(worker, incarnation, self.blueprint, self._rows, self.acks, self._refuse)
+            peer = Peer(worker, incarnation, self.blueprint, self._rows, self.acks, self._refuse, self.settings.transfer_batch_size)
+            self.peers[worker] = peer
         peer.connect(connection)
         self.moves.link_made(worker)
         if self.keeper.table is not None:
+            self.keeper.credit.reconnect(self.keeper.table, worker)
             peer.mark(self.keeper.table.version)
         self.keeper.resolve()
 

@@ -50,13 +50,13 @@ class Fails(msgspec.Struct, array_like=True, gc=False):
 
 
 class Load(msgspec.Struct, array_like=True, gc=False):
-    """What a replica has before it: seconds of unfinished work, seconds for one tuple, tuples done in the last interval."""
+    """What a replica has before it: seconds of unfinished work, seconds for one tuple, and, once a second, tuples done in it."""
 
     component: int
     replica: int
     waiting: float
     seconds_each: float
-    done: int
+    done: int | None
 
 
 class Bundle(msgspec.Struct, array_like=True, tag=0):
@@ -107,4 +107,16 @@ class Define(msgspec.Struct, array_like=True, tag=4):
     pickled: bytes
 
 
-Message = Bundle | Mark | Handover | Took | Define
+class Probe(msgspec.Struct, array_like=True, tag=5):
+    """Asks for an `Echo`: then everything that was sent before it has arrived."""
+
+    number: int
+
+
+class Echo(msgspec.Struct, array_like=True, tag=6):
+    """The answer to the `Probe` with that number."""
+
+    number: int
+
+
+Message = Bundle | Mark | Handover | Took | Define | Probe | Echo

@@ -192,7 +192,9 @@ def parsed(texts: Mapping[str, str]) -> Sources:
 
 
 def on_disk(directories: tuple[str, ...]) -> Sources:
-    files = sorted(path for directory in directories for path in (ROOT / directory).rglob("*.py"))
+    found = (path.relative_to(ROOT) for directory in directories for path in (ROOT / directory).rglob("*.py"))
+    # what starts with a dot is not ours: environments, caches
+    files = sorted(ROOT / path for path in found if not any(part.startswith(".") for part in path.parts))
     return parsed({path.relative_to(ROOT).as_posix(): path.read_text() for path in files})
 
 

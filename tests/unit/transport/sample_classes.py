@@ -31,6 +31,7 @@ class Derived:
 
 class Slotted:
     __slots__ = ("extra",)
+    extra: int
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class WithSlot(Slotted):
     value: int
 
     def __post_init__(self) -> None:
-        self.extra = self.value + 1
+        self.extra = self.value + 1  # type: ignore[misc] # mypy does not look at the base's slots
 
 
 @dataclass

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pasps.errors import ProtocolError, WireError
-from pasps.transport.classes import Definitions
 from pasps.transport.codec import Decoder, Encoder
 from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Acks, Bundle, Credit, Define, Fails, Handover, Load, Mark, Message, Took, WireBatch
@@ -27,7 +25,7 @@ def batches(draw: st.DrawFn) -> WireBatch:
     count = draw(st.integers(0, 4))
     per_row = st.lists(ids, min_size=count, max_size=count)
     roots = draw(st.none() | per_row)
-    links = st.lists(st.lists(st.tuples(ids, ids), max_size=2).map(tuple), min_size=count, max_size=count)
+    links = st.lists(st.none() | st.lists(st.tuples(ids, ids), max_size=2).map(tuple), min_size=count, max_size=count)
     rows = draw(st.lists(st.tuples(st.text(), st.integers(-(2**80), 2**80)), min_size=count, max_size=count))
     if roots is None:
         return WireBatch(draw(small), draw(small), draw(small), rows)
@@ -140,27 +138,11 @@ def test_endless_nesting_is_a_protocol_error() -> None:
         Handover(1, 2, 3, None, [WireBatch(1, 2, 3, [(1,)])], []),
         Handover(1, 2, 3, None, [WireBatch(1, 2, 3, [(1,)], [])], ["w"]),
         Define("module:Name", b""),
-        Define("#0:Name", b"garbage"),
-        Define("#0:Name", pack(1)),
     ],
 )
 def test_parts_that_do_not_agree_are_a_protocol_error(message: Message) -> None:
     with pytest.raises(ProtocolError):
         Decoder().decode(pack(message))
-
-
-def test_a_definition_comes_once_and_is_a_dataclass() -> None:
-    @dataclass
-    class Local:
-        a: int
-
-    wrapper = RowWrapper()
-    wrapper.wire_rows([(Local(1),)], "c", "s", ["x"])
-    (define,) = wrapper.classes.defines
-    definitions = Definitions()
-    definitions.define(define)
-    with pytest.raises(ProtocolError, match="new name"):
-        definitions.define(define)
 
 
 def test_a_large_bundle_becomes_frames_in_the_same_order() -> None:

@@ -50,13 +50,21 @@ def run(dialing: Steps, listening: Steps, damage: Any = lambda number, payload: 
     return dialled.value.value[0], dialling_peer
 
 
+def recorder(sent: list[bytes]) -> Any:
+    def record(_: int, payload: bytes) -> bytes:
+        sent.append(payload)
+        return payload
+
+    return record
+
+
 def test_both_sides_learn_who_the_other_is() -> None:
     assert run(*sides(expect="two")) == (TWO, ONE)
 
 
 def test_the_secret_is_never_sent() -> None:
     sent: list[bytes] = []
-    run(*sides(), damage=lambda _, payload: sent.append(payload) or payload)
+    run(*sides(), damage=recorder(sent))
     assert len(sent) == 4
     assert not any(SECRET[:8] in payload for payload in sent)
     assert max(map(len, sent)) < handshake.MOST_HANDSHAKE_BYTES
@@ -92,7 +100,7 @@ def test_any_changed_byte_is_refused(number: int, data: st.DataObject) -> None:
 
 def test_a_recorded_proof_is_worth_nothing_later() -> None:
     sent: list[bytes] = []
-    run(*sides(), damage=lambda _, payload: sent.append(payload) or payload)
+    run(*sides(), damage=recorder(sent))
     again = listener(TWO, SECRET, nonce(9), Incarnations())
     next(again)
     again.send(sent[0])

@@ -1,0 +1,49 @@
+"""A clock that stands still until a test moves it; implements `pasps.clock.Clock`."""
+
+from __future__ import annotations
+
+
+class FakeClock:
+    """Time as a test wants it. Single-threaded code sees it move only between two calls, unless `creep` is given.
+
+    `creep` seconds pass at every look at `now()`, so that code that works for a while and then yields, yields here too.
+    """
+
+    def __init__(self, start: float = 1000.0, *, creep: float = 0.0, epoch: float = 1_700_000_000.0) -> None:
+        self._now = self._start = start
+        self._creep = creep
+        self._epoch = epoch
+
+    def __repr__(self) -> str:
+        return f"FakeClock({self._now:.6f})"
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        self._now += self._creep
+        return self._now
+
+    def peek(self) -> float:
+        """As `now`, without the creep."""
+        return self._now
+
+    def cpu(self) -> float:
+        """CPU seconds: all time is spent computing here, so that what a bolt costs is what it advances the clock by."""
+        return self._now
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+        return self._epoch + self._now - self._start
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass.
+
+        Raises:
+            ValueError: `seconds` is negative; time does not go back.
+        """
+        if seconds < 0:
+            raise ValueError(f"expected seconds of at least 0, got {seconds!r}")
+        self._now += seconds
+
+    def advance_to(self, when: float) -> None:
+        """Let time pass until `now()` is at least `when`; nothing happens when it is already."""
+        self._now = max(self._now, when)

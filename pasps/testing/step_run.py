@@ -1,0 +1,250 @@
+"""Several workers in one process, stepped: one fake clock, seeded ids, links that move when told. Nothing here sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Self
+
+from pasps.activation import ActivationTable, first_table, with_active
+from pasps.api.blueprint import Blueprint
+from pasps.api.topology import blueprint_of
+from pasps.assignment import Need, place
+from pasps.errors import DrainTimeoutError, InvalidError
+from pasps.runtime.batch import Row
+from pasps.testing.clock import FakeClock
+from pasps.testing.controller import StepController
+from pasps.testing.crew import Crew
+from pasps.testing.marks import WorkerDies
+from pasps.testing.positions import SavedPositions
+from pasps.testing.stand_ins import Inputs, with_stand_ins
+from pasps.testing.tally import ComponentCounts, left_in
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How a step run behaves.
+
+    `tracked`, `replays`: see `complete_topology`. `seed` fixes all randomness. `delays`: links move some frames at a time and
+    workers apply tables at different times, as `seed` has it, so that races happen. `creep`: see `FakeClock`.
+    `check_wire`: every emitted row goes through the codec, even where it stays in its worker.
+    """
+
+    tracked: bool = True
+    replays: int = 0
+    seed: int = 0
+    delays: bool = False
+    creep: float = 0.0
+    check_wire: bool = False
+
+
+class StepRun:
+    """A running topology that moves only when it is told to. Use it as a context manager: it ends threads and coroutines.
+
+    The public parts (`clock`, `workers`, `journal`, `controller`, `net`) are there to look at, and to build races with.
+    """
+
+    def __init__(
+        self,
+        topology: Any,
+        workers: int = 2,
+        *,
+        inputs: Inputs | None = None,
+        config: Mapping[str, Any] | None = None,
+        options: StepOptions | None = None,
+    ) -> None:
+        self.options = options or StepOptions()
+        plain = blueprint_of(topology, None, config)
+        self.blueprint, self.scripts, self.verdicts = with_stand_ins(plain, inputs or {}, self.options.tracked, self.options.replays)
+        self.clock = FakeClock(creep=self.options.creep)
+        self._random = Random(self.options.seed)
+        self._crew = Crew(self.blueprint, workers, self.clock, self._random, self.options.check_wire)
+        self.workers, self.journal, self.net = self._crew.workers, self._crew.journal, self._crew.net
+        self.wait_outside, self.break_link = self._crew.wait_outside, self.net.break_link
+        self.steps = 0
+        self.held: set[str] = set()
+        """Workers that apply no table until they are taken out of this set, or `controller.deliver` is called."""
+        self._positions = SavedPositions(self.blueprint, self.scripts)
+        table = _first_table(self.blueprint, [f"w{i}" for i in range(workers)])
+        self.controller = StepController(table, self.workers, self.journal, self._positions.now)
+        for worker in [self._crew.make(name) for name in table.workers]:
+            worker.apply(table, self._positions.now())
+        for worker in self.workers.values():
+            worker.activate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # ---- stepping
+
+    def step(self) -> bool:
+        """One step of every worker and one pump of every link; True when there is more to do at once."""
+        self.steps += 1
+        self._crew.bell.answer()
+        self._crew.coroutines.step()
+        names = list(self.workers)
+        if self.options.delays:
+            self._random.shuffle(names)
+        for name in names:
+            if name in self.workers:
+                self._step(name)
+        self.net.pump(self._random if self.options.delays else None)
+        self.controller.advance()
+        if self.controller.repaired:
+            self._excuse(False)
+        for name in names:
+            late = self.options.delays and self._random.random() < 0.7
+            if name in self.workers and name not in self.held and not late:
+                self.controller.deliver(name)
+        return self._has_work()
+
+    def _step(self, name: str) -> None:
+        try:
+            self.workers[name].step()
+        except WorkerDies:
+            self.kill(name)
+            self.restart(name)
+            return
+        self._positions.note(self.workers[name])
+
+    def busy(self) -> bool:
+        """Whether another step would do something, or may: a coroutine or thread is under way."""
+        return self._has_work() or self._crew.waits()
+
+    def _has_work(self) -> bool:
+        tables = any(mail for name, mail in self.controller.mail.items() if name not in self.held)
+        changing = not self.held and not self.controller.settled() and not self._crew.waits()
+        return tables or changing or self._crew.has_work()
+
+    def run_until_idle(self, most_steps: int = 100_000) -> None:
+        """Step until nothing can happen before time passes; waits for calls on threads, in real time.
+
+        Raises:
+            DrainTimeoutError: there was still something to do after `most_steps`.
+        """
+        start, idle = self.clock.peek(), 0
+        for _ in range(most_steps):
+            # one step more than it seems to need: a message may have arrived in the last one
+            idle = 0 if self.step() else idle + 1
+            if idle < 2:
+                continue
+            if not self.wait_outside():
+                return
+            idle = 0
+        raise DrainTimeoutError(self.clock.peek() - start, self.left())
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, from one moment at which something is due to the next, and do what is due."""
+        end = self.clock.peek() + seconds
+        self.run_until_idle()
+        while (due := self._crew.next_at()) is not None and due < end:
+            self.clock.advance_to(due)
+            self.run_until_idle()
+        self.clock.advance_to(end)
+        self.run_until_idle()
+
+    def run_to_end(self, most_seconds: float = 600.0, most_steps: int = 100_000) -> None:
+        """Until every spout has ended, everything tracked is acked or failed, and nothing is queued; time jumps where nothing else is left.
+
+        Raises:
+            DrainTimeoutError: that did not come to pass in `most_seconds` of the fake clock; says what was left.
+        """
+        start = self.clock.peek()
+        while True:
+            self.run_until_idle(most_steps)
+            if self.finished():
+                return
+            due = self._crew.next_at()
+            if due is None or due - start > most_seconds:
+                raise DrainTimeoutError(most_seconds, self.left())
+            self.clock.advance_to(due)
+
+    def finished(self) -> bool:
+        """Whether nothing is left; see `left`."""
+        return not self.left() and not self._has_work()
+
+    def left(self) -> dict[str, int]:
+        """What is not done, by component: tuples pending or queued or under way; a spout that has not ended counts one more."""
+        return left_in(worker.residents for worker in self.workers.values())
+
+    # ---- changes
+
+    def set_active(self, component: str, count: int, *, wait: bool = True) -> None:
+        """Have `count` active replicas; with `wait`, steps until every worker routes by the new table and every task has arrived.
+
+        Raises:
+            InvalidError: there is no such bolt, or the count is not from 1 to its pool.
+            UnmovableError: an instance that would have to move cannot; nothing was changed.
+        """
+        plan = self.blueprint.components.get(component)
+        if plan is None or plan.is_spout:
+            raise InvalidError(f"expected the name of a bolt of topology {self.blueprint.name!r}, got {component!r}")
+        if not 1 <= count <= plan.pool:
+            raise InvalidError(f"component {component!r}: expected 1 to {plan.pool} active replicas (its pool), got {count!r}")
+        self.controller.refuse_unmovable(with_active(self.controller.table, component, count))
+        self.controller.request(lambda table: with_active(table, component, count))
+        if wait:
+            self.settle()
+
+    def settle(self, most_steps: int = 100_000) -> None:
+        """Step until every change that was asked for has been carried out.
+
+        Raises:
+            DrainTimeoutError: it was not after `most_steps`.
+        """
+        for _ in range(most_steps):
+            if self.controller.settled():
+                return
+            if not self.step():
+                self.wait_outside()
+        raise DrainTimeoutError(0.0, self.left())
+
+    def kill(self, worker: str) -> None:
+        """The worker dies with everything in it; the others are told and the controller repairs."""
+        dead = self._crew.kill(worker)
+        self._excuse(True)
+        self._positions.owe(dead)
+        self.controller.lost(worker)
+
+    def mend_link(self, one: str, other: str) -> None:
+        """Connect them again, as a controller does that hears of it."""
+        self._crew.join(one, other)
+        self.controller.refresh()
+
+    def _excuse(self, excusing: bool) -> None:
+        """While a worker is missing, rows of list spouts fail through no fault of their own."""
+        for scripts in self.scripts.values():
+            for script in scripts:
+                script.excusing = excusing
+
+    def restart(self, worker: str) -> None:
+        """The worker comes back, one incarnation later, with nothing of what it had."""
+        made = self._crew.make(worker)
+        self.controller.came(worker, self._crew.incarnations[worker])
+        if len(self.workers) == 1:
+            self.controller.deliver(worker)
+        made.activate()
+
+    # ---- looking
+
+    @property
+    def emitted(self) -> dict[str, dict[str, list[Row]]]:
+        """What every component emitted, by component and stream, in order."""
+        return self._crew.recorder.emitted
+
+    def counts(self) -> dict[str, ComponentCounts]:
+        """What every component has done so far, dead workers included."""
+        return self._crew.counts()
+
+    def close(self) -> None:
+        """Call the `close` of everything, end threads and coroutines. More calls do nothing."""
+        self._crew.close()
+
+
+def _first_table(blueprint: Blueprint, workers: list[str]) -> ActivationTable:
+    needs = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in blueprint.components.items()}
+    return first_table(place(needs, workers), dict.fromkeys(workers, 1))

@@ -1,0 +1,37 @@
+"""A link between two live workers breaks: what was on it fails at once, and the two go on when they are connected again."""
+
+from __future__ import annotations
+
+import pytest
+
+from pasps.testing import PAUSE, StepOptions, StepRun
+from tests.unit.runtime.pipeline import pipeline
+
+
+def broken_run(seed: int) -> StepRun:
+    items = [[i] for i in range(400)]
+    options = StepOptions(seed=seed, delays=True, creep=2e-5, replays=5)
+    return StepRun(pipeline(), 2, inputs={"numbers": [*items[:300], PAUSE(1), *items[300:]]}, options=options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_broken_link_is_mended(seed: int, moving: bool) -> None:
+    with broken_run(seed) as run:
+        for _ in range(20 + seed):
+            run.step()
+        if moving:
+            run.set_active("count", 6, wait=False)
+            for _ in range(2 + 2 * seed):
+                run.step()
+        run.break_link("w0", "w1")
+        assert {(report.worker, report.text) for report in run.journal.of("link_lost")} == {("w0", "w1"), ("w1", "w0")}
+        for _ in range(10):
+            run.step()
+        run.mend_link("w0", "w1")
+        run.run_to_end()
+        assert set(run.verdicts.acked["numbers"]) == set(range(400))
+        assert {row[1] for row in run.emitted["sink"]["default"]} == set(range(400))
+        assert run.clock.peek() - 1000 < 20, "something waited for the message time-out"
+        run.set_active("count", 2)
+        assert run.controller.settled()

@@ -1,0 +1,67 @@
+"""Histograms: exact counts and means, quantiles within a bucket, merging is adding."""
+
+from __future__ import annotations
+
+import math
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from pasps.metrics import Histogram, Latency
+
+durations = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
+
+
+@given(durations)
+def test_quantiles_lie_within_a_bucket_of_the_truth(seconds: list[float]) -> None:
+    histogram = Histogram()
+    for one in seconds:
+        histogram.add(one)
+    ordered = sorted(seconds)
+    for share in (0.01, 0.5, 0.95, 0.99, 1.0):
+        truth = ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]
+        assert histogram.quantile(share) == pytest.approx(truth, rel=0.045)
+
+
+@given(durations, durations)
+def test_merging_is_the_same_as_adding_all_to_one(first: list[float], second: list[float]) -> None:
+    one, other, both = Histogram(), Histogram(), Histogram()
+    for seconds in first:
+        one.add(seconds)
+        both.add(seconds)
+    for seconds in second:
+        other.add(seconds)
+        both.add(seconds)
+    one.merge(other)
+    assert one.buckets == both.buckets
+    assert one.count == both.count == len(first) + len(second)
+    assert one.mean == pytest.approx(both.mean)
+
+
+def test_a_count_stands_for_many_equal_durations() -> None:
+    histogram = Histogram()
+    histogram.add(0.5, 3)
+    histogram.add(0.1)
+    assert histogram.count == 4
+    assert histogram.mean == pytest.approx(0.4)
+
+
+def test_an_empty_histogram_has_no_numbers() -> None:
+    latency = Latency.of(Histogram())
+    assert latency.count == 0
+    assert all(math.isnan(number) for number in (latency.mean, latency.p50, latency.p95, latency.p99))
+
+
+def test_durations_below_the_floor_are_counted() -> None:
+    histogram = Histogram()
+    histogram.add(0.0, 2)
+    assert histogram.count == 2
+    assert histogram.quantile(0.5) < 2e-7
+
+
+def test_buckets_travel_and_come_back() -> None:
+    histogram = Histogram()
+    histogram.add(0.25, 5)
+    copy = Histogram(histogram.buckets, histogram.total)
+    assert (copy.count, copy.mean, copy.quantile(0.5)) == (5, histogram.mean, histogram.quantile(0.5))
