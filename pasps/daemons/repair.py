@@ -150,8 +150,7 @@ class Repair:
             UnmovableError: which, and why.
         """
         for move in moves(self._publisher.table, wanted) if wanted is not None else ():
-            source = self._workforce.links.get(move.source) if move.source is not None else None
-            stuck = source.unmovable.get((move.component, move.task)) if source is not None else None
+            stuck = self._workforce.unmovable.get((move.component, move.task)) if move.source is not None else None
             if stuck is not None:
                 raise UnmovableError(move.component, move.task, stuck.attribute, stuck.reason)
         return wanted

@@ -151,7 +151,7 @@ class WorkerProcess:
             rows,
             settings.wire_pickle,
             settings.max_frame_bytes,
-            on_refused=self._worker.refused,
+            on_refused=self._worker.switchboard.refused,
         )
         self._steps.drive(self._worker)
         self._worker.apply(launch.table, _starts(launch.starts))
@@ -185,18 +185,18 @@ class WorkerProcess:
 
     def _accept(self, connection: Connection) -> None:
         peer = connection.peer
-        self._worker.meet(peer.worker, peer.incarnation, connection)
+        self._worker.switchboard.meet(peer.worker, peer.incarnation, connection)
         self._steps.wake()
 
     def _on_message(self, connection: Connection, message: Message) -> None:
         known = self._worker.peers.get(connection.peer.worker)
         if known is None or known.connection is not connection:
             self._accept(connection)  # its messages may come before `dial` returns
-        self._worker.on_message(connection.peer.worker, message)
+        self._worker.switchboard.on_message(connection.peer.worker, message)
         self._steps.wake()
 
     def _on_lost(self, connection: Connection, error: Exception | None) -> None:
-        self._worker.lose(connection.peer.worker, connection)
+        self._worker.switchboard.lose(connection.peer.worker, connection)
         self._steps.wake()
 
     # ---- the rest

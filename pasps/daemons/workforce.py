@@ -15,7 +15,7 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launcher import Launcher
-from pasps.daemons.messages import Address, Close, Dial, FromWorker, Start, ToWorker
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Start, ToWorker, Unmovable
 from pasps.daemons.worker_link import WorkerLink
 
 _log = logging.getLogger(__name__)
@@ -49,6 +49,7 @@ class Workforce:
     ) -> None:
         self.ids = [f"w{index}" for index in range(workers)]
         self.links: dict[str, WorkerLink] = {}
+        self.unmovable: dict[tuple[str, int], Unmovable] = {}
         self._pickled = cloudpickle.dumps(blueprint)
         self._launcher = launcher
         self._clock = clock
@@ -80,6 +81,8 @@ class Workforce:
         )
         self.links[worker] = link
         await link.introduce(self._pickled, table, starts, self._secret, len(self.ids), list(sys.path), START_SECONDS)
+        # kept when that worker dies: an instance made anew elsewhere is as unmovable
+        self.unmovable.update(link.unmovable)
         return link
 
     async def connect(self, link: WorkerLink, peers: Iterable[str]) -> None:

@@ -58,7 +58,6 @@ class Batch:
             self.origin,
         )
 
-
     def joins(self, other: Batch) -> bool:
         """Whether the other's rows may stand behind these in one batch."""
         return (

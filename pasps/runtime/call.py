@@ -8,8 +8,8 @@ from typing import Any
 from pasps.api.tuples import Tuple
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import CallRecords, Raised
-from pasps.runtime.runners import paired, settle_batch
 from pasps.runtime.results import rows_of
+from pasps.runtime.runners import paired, settle_batch
 from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.task_slot import TaskSlot
 
@@ -58,7 +58,7 @@ def _paired(call: Call, batched: bool) -> Any:
         return call.outcome
     try:
         return paired(call.outcome, len(call.tups), call.slot.component)
-    except Exception as error:  # a wrong result of the user's function
+    except Exception as error:  # noqa: BLE001 - a wrong result of the user's function
         return error
 
 
@@ -69,5 +69,5 @@ def _records(settler: Settler, call: Call, shape: str) -> list[Any]:
         return call.records
     try:
         return list(rows_of(call.outcome, settler.default))
-    except Exception as error:  # a wrong result, or a generator of the user's that raised
+    except Exception as error:  # noqa: BLE001 - a wrong result, or a generator of the user's that raised
         return [Raised(error)]

@@ -159,8 +159,6 @@ class ThreadCollector(Collector):
     may_choose = False
 
 
-
-
 class CallRecords(list[Any]):
     """The records of one awaited call; `over` once it has returned, when nobody reads them any more."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pasps.api.blueprint import Blueprint
 from pasps.errors import WireError
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.host_changes import HostChanges, in_use
 from pasps.runtime.hosting import Hosting
 from pasps.runtime.movability import freeze, unmovable_now
 from pasps.runtime.move_records import Departure
+from pasps.runtime.parts import Parts
 from pasps.runtime.peer import Peer
 from pasps.runtime.replica_pool import Key
-from pasps.runtime.reports import Reports
-from pasps.runtime.residents import Residents
 from pasps.runtime.task_slot import TaskSlot
 from pasps.transport.messages import Handover, Probe, Took
 
@@ -22,25 +20,16 @@ from pasps.transport.messages import Handover, Probe, Took
 class Departures:
     """Of one worker, by component and task index."""
 
-    def __init__(
-        self,
-        me: str,
-        blueprint: Blueprint,
-        residents: Residents,
-        hosting: Hosting,
-        hosts: HostChanges,
-        peers: dict[str, Peer],
-        reports: Reports,
-    ) -> None:
-        self._me = me
-        self._blueprint = blueprint
-        self._index = {name: index for index, name in enumerate(blueprint.components)}
-        self._names = list(blueprint.components)
-        self._residents = residents
+    def __init__(self, parts: Parts, hosting: Hosting, hosts: HostChanges) -> None:
+        self._me = parts.me
+        self._blueprint = parts.blueprint
+        self._index = {name: index for index, name in enumerate(parts.blueprint.components)}
+        self._names = list(parts.blueprint.components)
+        self._residents = parts.residents
         self._hosting = hosting
         self._hosts = hosts
-        self._peers = peers
-        self._reports = reports
+        self._peers = parts.peers
+        self._reports = parts.reports
         self._probes = 0
         self.by_key: dict[Key, Departure] = {}
 

@@ -245,8 +245,10 @@ class Emitter:
                 self._offer(lane, batch)
                 continue
             for task, pick in lane.splitter.split(batch.rows):
-                again = batch if pick is None else _picked(
-                    lane.edge, task, batch.source, pick, batch.rows, batch.roots, batch.edges, batch.links
+                again = (
+                    batch
+                    if pick is None
+                    else _picked(lane.edge, task, batch.source, pick, batch.rows, batch.roots, batch.edges, batch.links)
                 )
                 again.task = task
                 self._offer(lane, again)

@@ -6,6 +6,7 @@ A worker steps executors in topological order; an executor asks for its turn wit
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
@@ -20,6 +21,21 @@ from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.task_slot import TaskSlot
 
 Schedule = Callable[["Executor"], None]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where an executor sits: what it runs, its turn in topological order, and what its worker gives it.
+
+    `release` is called when rows of a batch are taken from its inbox.
+    """
+
+    plan: ComponentPlan
+    replica: int
+    rank: int
+    clock: Clock
+    schedule: Schedule
+    release: Callable[[Batch, int], None]
 
 
 class Executor:
@@ -61,11 +77,9 @@ class BoltExecutor(Executor):
 
     __slots__ = ("_ticks", "flags", "inbox", "settler", "slots")
 
-    def __init__(
-        self, plan: ComponentPlan, replica: int, rank: int, clock: Clock, schedule: Schedule, release: Callable[[Batch, int], None]
-    ) -> None:
-        super().__init__(plan, replica, rank, clock, schedule)
-        self.inbox = Inbox(release)
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
+        self.inbox = Inbox(seat.release)
         self.slots: dict[int, TaskSlot] = {}
         self.settler: Settler
         self.flags = Flags()
@@ -110,5 +124,5 @@ class BoltExecutor(Executor):
             return
         try:
             handler(tup)
-        except Exception as error:  # the step's door: reported, the worker goes on
+        except Exception as error:  # noqa: BLE001 - the step's door: reported, the worker goes on
             records.append(Raised(error))

@@ -21,7 +21,7 @@ from pasps.runtime.ack_ledger import ReplayTracker
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
-from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.executor import BoltExecutor, Executor, Seat
 from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw
 from pasps.runtime.origin import Origin
@@ -73,9 +73,7 @@ class Hosting:
         self._blueprint = blueprint
         self._services = services
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
-        self.settings = {
-            name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()
-        }
+        self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
         self._random = Random(services.ids.edges(1)[0])
 
     def bolt_executor(self, plan: ComponentPlan, replica: int) -> BoltExecutor:
@@ -83,17 +81,17 @@ class Hosting:
         services, settings = self._services, self.settings[plan.id]
         sample = plan.make() if plan.shape == "function" else None
         batched = bool(getattr(sample, "batch", False))
-        common = (plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
+        seat = Seat(plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
-            executor = InlineExecutor(*common, settings.flush_interval_seconds, services.release_output, pace)
+            executor = InlineExecutor(seat, settings.flush_interval_seconds, services.release_output, pace)
         elif plan.execution == "async":
-            executor = AsyncExecutor(*common, batched, plan.max_batch, plan.concurrency)
+            executor = AsyncExecutor(seat, batched, plan.max_batch, plan.concurrency)
             executor.bind(services.spawn)
         else:
             # one call runs, one waits for the thread, so that the thread need not wait for the loop
-            executor = ThreadExecutor(*common, batched, plan.max_batch, 2)
+            executor = ThreadExecutor(seat, batched, plan.max_batch, 2)
             executor.bind(services.notify)
         self._equip(executor, plan, sample)
         return executor
@@ -230,4 +228,3 @@ def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> Non
     instance.ctx = context
     for name in ("emit", "ack", "fail"):
         setattr(instance, name, getattr(collector, name))
-

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pasps.api.blueprint import ComponentPlan
-from pasps.clock import Clock
-from pasps.runtime.batch import Batch
-from pasps.runtime.executor import BoltExecutor, Schedule
+from pasps.runtime.executor import BoltExecutor, Seat
 from pasps.runtime.pace import STEP_SECONDS, Pace, Whole
 from pasps.runtime.runners import Runner
 
@@ -20,19 +17,8 @@ class InlineExecutor(BoltExecutor):
 
     __slots__ = ("_flush_seconds", "_release_output", "pace", "runner")
 
-    def __init__(
-        self,
-        plan: ComponentPlan,
-        replica: int,
-        rank: int,
-        clock: Clock,
-        schedule: Schedule,
-        release: Callable[[Batch, int], None],
-        flush_seconds: float,
-        release_output: Callable[[], None],
-        pace: Pace | Whole,
-    ) -> None:
-        super().__init__(plan, replica, rank, clock, schedule, release)
+    def __init__(self, seat: Seat, flush_seconds: float, release_output: Callable[[], None], pace: Pace | Whole) -> None:
+        super().__init__(seat)
         self.runner: Runner
         self.pace = pace
         self._flush_seconds = flush_seconds

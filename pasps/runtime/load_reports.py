@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pasps.clock import Clock
 from pasps.groupings.load import REPORT_SECONDS
 from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.peer import Peer
+from pasps.runtime.parts import Parts
 from pasps.runtime.replica_pool import Key, ReplicaState
 from pasps.runtime.table_keeper import TableKeeper
 from pasps.transport.messages import Load
@@ -31,15 +30,13 @@ class LoadReports:
     What is queued goes out every interval; how many tuples were done goes out for whole seconds, as the paper has it.
     """
 
-    def __init__(
-        self, clock: Clock, interval: float, names: list[str], stepped: set[Executor], keeper: TableKeeper, peers: dict[str, Peer]
-    ) -> None:
-        self._clock = clock
-        self._interval = interval
-        self._index = {name: index for index, name in enumerate(names)}
+    def __init__(self, parts: Parts, stepped: set[Executor], keeper: TableKeeper) -> None:
+        self._clock = parts.clock
+        self._interval = parts.settings.load_report_seconds
+        self._index = {name: index for index, name in enumerate(parts.blueprint.components)}
         self._stepped = stepped
         self._keeper = keeper
-        self._peers = peers
+        self._peers = parts.peers
         self._due = self._second_due = 0.0
         self._told: dict[BoltExecutor, _Told] = {}
 

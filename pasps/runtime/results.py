@@ -21,7 +21,7 @@ def rows_of(result: Any, port: Port | None) -> list[Row]:
         return []
     if port is None:
         raise EmitError("", "default", f"a bolt without outputs must return None, got {result!r}")
-    if isinstance(result, _SEVERAL) or isinstance(result, Iterator):
+    if isinstance(result, (*_SEVERAL, Iterator)):
         return [_row(item, port) for item in result]
     return [_row(result, port)]
 

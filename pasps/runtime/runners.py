@@ -91,9 +91,7 @@ def paired(returned: Any, count: int, component: str) -> list[Any]:
     return returned
 
 
-def settle_results(
-    settler: Settler, slot: TaskSlot, batch: Batch, results: list[Any], origins: dict[int, Origin], report: Report
-) -> None:
+def settle_results(settler: Settler, slot: TaskSlot, batch: Batch, results: list[Any], origins: dict[int, Origin], report: Report) -> None:
     """Settle one result for each row: in one go where all are alike, else by counting each row's outputs."""
     rows = uniform_rows(results, settler.default)
     if rows is not None:

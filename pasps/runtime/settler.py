@@ -50,9 +50,7 @@ class Settler:
 
     __slots__ = ("_acks", "_emitter", "_ids", "_meter", "_owned", "_report", "default")
 
-    def __init__(
-        self, emitter: Emitter, acks: AckBox, ids: IdSource, meter: Meter, report: Callable[[BaseException], None]
-    ) -> None:
+    def __init__(self, emitter: Emitter, acks: AckBox, ids: IdSource, meter: Meter, report: Callable[[BaseException], None]) -> None:
         self._emitter = emitter
         self._acks = acks
         self._ids = ids
@@ -170,9 +168,7 @@ class Settler:
         root, edge = next(iter(pairs.items())) if pairs else (0, 0)
         self._own(port, row, root, edge, None, emission, slot)
 
-    def _own(
-        self, port: Port, row: Row, root: int, edge: int, links: Links | None, emission: Emission | None, slot: TaskSlot
-    ) -> None:
+    def _own(self, port: Port, row: Row, root: int, edge: int, links: Links | None, emission: Emission | None, slot: TaskSlot) -> None:
         chosen = None if emission is None else emission.deliveries
         if chosen is None and emission is not None and emission.direct_task is not None:
             chosen = self._emitter.choose(port, row, emission.direct_task)

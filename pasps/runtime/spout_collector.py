@@ -20,7 +20,20 @@ EmitNow = Callable[[Port, Row, Any, list[Delivery]], None]
 class SpoutCollector:
     """Single-threaded: a spout emits only from its own calls."""
 
-    __slots__ = ("_chunks", "_component", "_emit_now", "_emitter", "_ids", "_port", "_rows", "_settled", "_width", "count", "covered", "position")
+    __slots__ = (
+        "_chunks",
+        "_component",
+        "_emit_now",
+        "_emitter",
+        "_ids",
+        "_port",
+        "_rows",
+        "_settled",
+        "_width",
+        "count",
+        "covered",
+        "position",
+    )
 
     def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow, settled: Callable[[], int]) -> None:
         self._component = component
@@ -68,9 +81,7 @@ class SpoutCollector:
         """See `Spout.emit_batch`."""
         port = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, None)
         if tup_ids is not None and len(tup_ids) != len(rows):
-            raise EmitError(
-                self._component, port.stream, f"expected one tup_id for each of {len(rows)} rows, got {len(tup_ids)}"
-            )
+            raise EmitError(self._component, port.stream, f"expected one tup_id for each of {len(rows)} rows, got {len(tup_ids)}")
         if not rows:
             return
         count = len(rows)

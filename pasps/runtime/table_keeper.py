@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pasps.activation import ActivationTable, Routing, moves
-from pasps.api.blueprint import Blueprint
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.hosting import Hosting, SpoutStart
 from pasps.runtime.lost_credit import LostCredit
-from pasps.runtime.peer import Peer
-from pasps.runtime.replica_pool import Key, ReplicaPool, ReplicaState
-from pasps.runtime.reports import Reports
-from pasps.runtime.residents import Residents
+from pasps.runtime.parts import Parts
+from pasps.runtime.replica_pool import Key, ReplicaState
 from pasps.runtime.target import Target
 from pasps.runtime.task_moves import TaskMoves
 
@@ -31,32 +28,20 @@ Positions = Mapping[int, SpoutStart]
 class TableKeeper:
     """One for each worker. `apply` may raise what `initialize` raises."""
 
-    def __init__(
-        self,
-        me: str,
-        blueprint: Blueprint,
-        residents: Residents,
-        hosting: Hosting,
-        pool: ReplicaPool,
-        moving: TaskMoves,
-        peers: dict[str, Peer],
-        reports: Reports,
-        targets: dict[str, list[Target]],
-        workers: int,
-    ) -> None:
-        self._me = me
-        self._blueprint = blueprint
-        self._residents = residents
+    def __init__(self, parts: Parts, hosting: Hosting, moving: TaskMoves) -> None:
+        self._me = parts.me
+        self._blueprint = parts.blueprint
+        self._residents = parts.residents
         self._hosting = hosting
-        self._pool = pool
+        self._pool = parts.pool
         self._moving = moving
-        self._peers = peers
-        self._reports = reports
-        self._targets = targets
-        self._workers = workers
-        self.credit = LostCredit(targets)
+        self._peers = parts.peers
+        self._reports = parts.reports
+        self._targets = parts.targets
+        self._workers = parts.workers
+        self.credit = LostCredit(parts.targets)
         self.table: ActivationTable | None = None
-        self.loads = {name: LoadTable(plan.pool) for name, plan in blueprint.components.items()}
+        self.loads = {name: LoadTable(plan.pool) for name, plan in parts.blueprint.components.items()}
 
     def apply(self, table: ActivationTable, positions: Positions) -> None:
         """Go over to a newer table; an older one is ignored."""
@@ -173,7 +158,7 @@ class TableKeeper:
                 continue
             try:
                 executor.call(getattr(slot.instance, hook))
-            except Exception as error:  # a hook of the user's: reported, the replica works on
+            except Exception as error:  # noqa: BLE001 - a hook of the user's: reported, the replica works on
                 self._hosting.report(executor, error)
 
     def state(self, key: Key) -> ReplicaState:

@@ -17,17 +17,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from pasps.api.blueprint import Blueprint
 from pasps.runtime.batch import Batch
 from pasps.runtime.departures import Departures
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.host_changes import HostChanges
 from pasps.runtime.hosting import Hosting
 from pasps.runtime.move_records import Arrival, Departure
-from pasps.runtime.peer import Peer
+from pasps.runtime.parts import Parts
 from pasps.runtime.replica_pool import Key
-from pasps.runtime.reports import Reports
-from pasps.runtime.residents import Residents
 from pasps.runtime.task_slot import TaskSlot
 from pasps.transport.messages import Handover, Took, WireBatch
 
@@ -37,24 +34,15 @@ _log = logging.getLogger(__name__)
 class TaskMoves:
     """The moves of one worker; `progress` must be called whenever marks came in or steps were made."""
 
-    def __init__(
-        self,
-        me: str,
-        blueprint: Blueprint,
-        residents: Residents,
-        hosting: Hosting,
-        peers: dict[str, Peer],
-        reports: Reports,
-        receive: Callable[[WireBatch, str], Batch],
-    ) -> None:
-        self._names = list(blueprint.components)
-        self._residents = residents
+    def __init__(self, parts: Parts, hosting: Hosting, receive: Callable[[WireBatch, str], Batch]) -> None:
+        self._names = list(parts.blueprint.components)
+        self._residents = parts.residents
         self._hosting = hosting
-        self._peers = peers
-        self._reports = reports
+        self._peers = parts.peers
+        self._reports = parts.reports
         self._receive = receive
-        self._hosts = HostChanges(residents, hosting)
-        self._leaving = Departures(me, blueprint, residents, hosting, self._hosts, peers, reports)
+        self._hosts = HostChanges(parts.residents, hosting)
+        self._leaving = Departures(parts, hosting, self._hosts)
         self.departures = self._leaving.by_key
         self.arrivals: dict[Key, Arrival] = {}
         self.took = self._leaving.took

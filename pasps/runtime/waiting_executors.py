@@ -11,13 +11,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from queue import SimpleQueue
 from typing import Any
 
-from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
-from pasps.clock import Clock
-from pasps.runtime.batch import Batch
 from pasps.runtime.call import Call, settle_call, work_for
 from pasps.runtime.collector import AsyncCollector
-from pasps.runtime.executor import BoltExecutor, Schedule
+from pasps.runtime.executor import BoltExecutor, Seat
 from pasps.runtime.origin import Origin
 from pasps.runtime.task_slot import TaskSlot
 
@@ -41,19 +38,8 @@ class WaitingExecutor(BoltExecutor):
 
     __slots__ = ("_batched", "_finished", "_most_rows", "_tick_calls", "most_calls", "origins", "under_way")
 
-    def __init__(
-        self,
-        plan: ComponentPlan,
-        replica: int,
-        rank: int,
-        clock: Clock,
-        schedule: Schedule,
-        release: Callable[[Batch, int], None],
-        batched: bool,
-        most_rows: int,
-        most_calls: int,
-    ) -> None:
-        super().__init__(plan, replica, rank, clock, schedule, release)
+    def __init__(self, seat: Seat, batched: bool, most_rows: int, most_calls: int) -> None:
+        super().__init__(seat)
         self.origins: dict[int, Origin] = {}
         self.most_calls = most_calls
         self.under_way = 0
@@ -129,7 +115,7 @@ class AsyncExecutor(WaitingExecutor):
         try:
             result = call.work()
             call.outcome = await result if isinstance(result, Awaitable) else result
-        except Exception as error:  # the step's door: the tuple fails, the worker goes on
+        except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
             call.outcome = error
         call.seconds = self.clock.now() - begun
         call.records.over = True
@@ -187,7 +173,7 @@ class ThreadExecutor(WaitingExecutor):
             begun = now()
             try:
                 call.outcome = call.work()
-            except Exception as error:  # the step's door: the tuple fails, the worker goes on
+            except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
                 call.outcome = error
             call.seconds = now() - begun
             self._finished.append(call)

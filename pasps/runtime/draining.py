@@ -1,0 +1,62 @@
+"""Changes that take time: replicas that drain until they may park, tasks that move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pasps.runtime.parts import Parts
+from pasps.runtime.table_keeper import TableKeeper
+from pasps.runtime.task_moves import TaskMoves
+
+
+class Draining:
+    """One for each worker; `go_on` must be called after steps while it is `busy`, and whenever a mark came in."""
+
+    def __init__(self, parts: Parts, keeper: TableKeeper, moves: TaskMoves, close: Callable[[Any, str, int], None]) -> None:
+        self._parts = parts
+        self._keeper = keeper
+        self._moves = moves
+        self._close = close
+
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self._parts.pool.draining() or bool(self._moves)
+
+    def go_on(self) -> None:
+        """Take moves further, park what has drained."""
+        table, parts = self._keeper.table, self._parts
+        if table is None:
+            return
+        marked = self.marked()
+        if self._moves:
+            self._moves.progress(marked)
+        for (component, replica), version in parts.pool.park(marked, self._is_empty):
+            self._keeper.lifecycle((component, replica), "deactivate")
+            parts.reports.parked(component, replica, version)
+            if table.components[component].places[replica] != parts.me:
+                self._retire(component, replica)
+
+    def marked(self) -> int:
+        """The newest table of which every live worker has said that it sends nothing older any more."""
+        table = self._keeper.table
+        if table is None:
+            return 0
+        peers = self._parts.peers
+        others = [worker for worker in table.workers if worker != self._parts.me]
+        return min((peers[worker].marked if worker in peers else 0 for worker in others), default=table.version)
+
+    def _is_empty(self, key: tuple[str, int]) -> bool:
+        executor = self._parts.residents.executors[key]
+        keyed = self._parts.blueprint.components[key[0]].keyed
+        return executor.idle() and not (keyed and executor.slots)
+
+    def _retire(self, component: str, replica: int) -> None:
+        """The replica is placed elsewhere now: close what it has here."""
+        residents = self._parts.residents
+        executor = residents.executors.pop((component, replica))
+        for slot in list(executor.slots.values()):
+            residents.slots.pop((component, slot.task), None)
+            if slot.collector is not None:
+                self._close(slot.instance, component, slot.task_id)
+        self._parts.pool.drop((component, replica))
