@@ -108,7 +108,9 @@ def values_type(fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
     """
     kind = _made.get(fields)
     if kind is None:
-        usable = [f if f.isidentifier() and not keyword.iskeyword(f) and not f.startswith("_") else f"field{i}_" for i, f in enumerate(fields)]
+        usable = [
+            f if f.isidentifier() and not keyword.iskeyword(f) and not f.startswith("_") else f"field{i}_" for i, f in enumerate(fields)
+        ]
         named = namedtuple("values", usable)  # type: ignore[misc] # noqa: PYI024
         body: dict[str, Any] = {name: getattr(named, name) for name in usable}
         body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce}

@@ -1,0 +1,83 @@
+"""Tables of the docs that are made from code: `python -m tests.docs.tables` brings the pages up to date.
+
+A page holds a table between `<!-- table NAME: ... -->` and `<!-- end NAME -->`; everything else of it is written by people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from pasps.config import KEYS, Key
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+STORM_DEFAULTS: dict[str, object] = {
+    "topology.workers": 1,
+    "topology.acker.executors": None,
+    "topology.message.timeout.secs": 30,
+    "topology.enable.message.timeouts": True,
+    "topology.max.spout.pending": None,
+    "topology.tick.tuple.freq.secs": None,
+    "topology.executor.receive.buffer.size": 32768,
+    "topology.batch.flush.interval.millis": 1,
+    "topology.transfer.batch.size": 1,
+    "topology.producer.batch.size": 1,
+    "topology.max.task.parallelism": None,
+    "topology.debug": False,
+    "topology.error.throttle.interval.secs": 10,
+    "topology.max.error.report.per.interval": 5,
+}
+"""What Storm's own defaults are, for the keys that have its names."""
+
+
+def shown(value: object) -> str:
+    """A value as one writes it after `-o key=`."""
+    return {None: "null", True: "true", False: "false"}.get(value, str(value)) if value is None or isinstance(value, bool) else str(value)
+
+
+def keys_table() -> str:
+    """All keys."""
+    rows = ["| Key | Value | Default | What it does |", "|---|---|---|---|"]
+    return "\n".join(rows + [_key_row(key) for key in KEYS.values()])
+
+
+def _key_row(key: Key) -> str:
+    unit = f" ({key.unit})" if key.unit else ""
+    return f"| `{key.name}` | {key.expected()}{unit} | `{shown(key.default)}` | {key.doc}{' (C)' if key.on_component else ''} |"
+
+
+def defaults_table() -> str:
+    """The keys whose default is not Storm's, and those that Storm has not."""
+    rows = ["| Key | Storm | pasps |", "|---|---|---|"]
+    for key in KEYS.values():
+        theirs = STORM_DEFAULTS.get(key.name, "no such key")
+        if key.name not in STORM_DEFAULTS or theirs != key.default:
+            cell = f"`{shown(theirs)}`" if key.name in STORM_DEFAULTS else str(theirs)
+            rows.append(f"| `{key.name}` | {cell} | `{shown(key.default)}` |")
+    return "\n".join(rows)
+
+
+TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
+    "keys": (DOCS / "configuration.md", keys_table),
+    "defaults": (DOCS / "storm-compatibility.md", defaults_table),
+}
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """The page with this table in its place.
+
+    Raises:
+        ValueError: the page has no such place.
+    """
+    place = re.compile(rf"(<!-- table {name}:[^\n]*-->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    made, count = place.subn(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", page)
+    if count != 1:
+        raise ValueError(f"expected one place for table {name!r}, found {count}")
+    return made
+
+
+if __name__ == "__main__":
+    for table_name, (path, make) in TABLES.items():
+        path.write_text(with_table(path.read_text(encoding="utf-8"), table_name, make()), encoding="utf-8")
