@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pasps import LocalCluster, Stats, Topology
+from tests.integration.flow_topologies import SlowChain, SlowDiamond, SlowFan, TwoPaths
 from tests.integration.running import config, until
-from tests.integration.topologies import SlowChain, SlowDiamond, SlowFan, TwoPaths
 
 BUFFER = 128
 BATCH = 64

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pasps import LocalCluster
+from tests.integration.flow_topologies import Everything
 from tests.integration.running import config, finish, kill, rows, until, written
-from tests.integration.topologies import Everything
 
 TOTAL = 8000
 POOLS = {"cuts": 3, "thread": 6, "keyed": 6, "awaits": 4, "sink": 3}

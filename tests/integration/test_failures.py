@@ -8,8 +8,9 @@ import pytest
 
 from pasps import LocalCluster
 from pasps.errors import UnmovableError, WorkerStartError
+from tests.integration.faulty_topologies import MovableByHooks, NeverStarts, Travel, Unmovable, WithForgets, WithFragile, everything
+from tests.integration.flow_topologies import WithCuts
 from tests.integration.running import config, finish, kill, no_children, rows, until, until_replaced, worker, written
-from tests.integration.topologies import MovableByHooks, NeverStarts, Travel, Unmovable, WithCuts, WithForgets, WithFragile, everything
 
 
 def test_a_bolt_that_raises_fails_its_tuple_and_goes_on(tmp_path: Path) -> None:

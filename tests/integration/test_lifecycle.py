@@ -11,9 +11,10 @@ import pytest
 
 from pasps import LocalCluster
 from pasps.errors import BusyError, ClosedError, DrainTimeoutError, InvalidError
+from tests.integration.flow_topologies import Waiting, WithHolds, WithHooks
 from tests.integration.running import config, finish, no_children, rows, until, written
 from tests.integration.test_set_active import ParkedStayStill
-from tests.integration.topologies import Chain, Waiting, WithHolds, WithHooks
+from tests.integration.topologies import Chain
 
 
 def test_threads_and_coroutines_while_replicas_change(tmp_path: Path) -> None:

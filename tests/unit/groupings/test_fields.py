@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pasps.api.groupings import Grouping
 from pasps.errors import GroupingError
+from pasps.groupings.fields import task_of
 from pasps.groupings.hashing import encode, stable_hash
 from pasps.groupings.keys import MOST_KEYS, KeyCache
 from pasps.groupings.partial_key import candidates
@@ -18,11 +19,12 @@ from tests.unit.groupings.harness import choices_of, splitter_of, view_of
 by_word = Grouping.fields("word")
 
 
-def test_the_task_is_the_stable_hash_over_the_pool() -> None:
+def test_equal_keys_have_one_task_and_text_goes_by_the_stable_hash() -> None:
     splitter = splitter_of(by_word)
     splitter.refresh(view_of([0], tasks=5))
     rows = [(key, 0) for key in ("a", 1, None, 2.5, ("x", 1), "a", 1.0, True)]
-    assert choices_of(splitter, rows) == [stable_hash(key) % 5 for key, _ in rows]
+    assert choices_of(splitter, rows) == [task_of(5, encode(key)) for key, _ in rows]
+    assert choices_of(splitter, [("a", 0)]) == [stable_hash("a") % 5]
     both = splitter_of(Grouping.fields("n", "word"))
     both.refresh(view_of([0], tasks=5))
     assert choices_of(both, [("a", 7)]) == [stable_hash((7, "a")) % 5]
@@ -112,3 +114,21 @@ def test_partial_key_uses_the_task_given_less_and_counts_go_on_after_a_refresh()
     first = choices_of(splitter, [("a", 0)])
     splitter.refresh(view_of([0, 1], tasks=2))
     assert choices_of(splitter, [("a", 0)]) == [1 - first[0]]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 10])
+@pytest.mark.parametrize("tasks", [2, 3, 4, 8])
+def test_a_few_whole_numbers_are_spread_evenly(step: int, tasks: int) -> None:
+    per_task = Counter(task_of(tasks, encode(step * i)) for i in range(5 * tasks))
+    assert len(per_task) == tasks
+    assert max(per_task.values()) <= 8
+
+
+def test_negative_and_very_large_numbers_have_a_task() -> None:
+    assert all(0 <= task_of(7, encode(n)) < 7 for n in (-1, -(2**63), 2**64, 10**40, -(10**40)))
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 1000, 4096])
+def test_many_whole_numbers_are_spread_evenly_whatever_their_step(step: int) -> None:
+    per_task = Counter(task_of(8, encode(step * i)) for i in range(8000))
+    assert all(900 < count < 1100 for count in per_task.values())

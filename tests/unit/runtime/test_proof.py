@@ -90,7 +90,21 @@ def test_another_width_is_not(function: Any) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [no_return, filters, falls_off, variable, passes, chooses, several, later, in_list, wrapped, len, functools.partial(pair, 1), str.split],
+    [
+        no_return,
+        filters,
+        falls_off,
+        variable,
+        passes,
+        chooses,
+        several,
+        later,
+        in_list,
+        wrapped,
+        len,
+        functools.partial(pair, 1),
+        str.split,
+    ],
 )
 def test_anything_else_is_not_certain(function: Any) -> None:
     assert not always_returns_row(function, 2)
