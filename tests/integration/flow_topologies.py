@@ -129,7 +129,7 @@ class Waiting(Topology):
 class Hooks(Bolt):
     """Writes down which hooks ran, where, and its ticks."""
 
-    config = {"topology.tick.tuple.freq.secs": 0.05}  # noqa: RUF012 - as users write it
+    config = {"topology.tick.tuple.freq.secs": 0.05}
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.journal = Journal(conf, ctx)
@@ -160,7 +160,7 @@ class Holds(Bolt):
     """Keeps every tuple until the file `release` is there."""
 
     auto_ack = False
-    config = {"topology.tick.tuple.freq.secs": 0.02}  # noqa: RUF012
+    config = {"topology.tick.tuple.freq.secs": 0.02}
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.kept: list[Tuple] = []

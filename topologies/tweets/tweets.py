@@ -83,7 +83,7 @@ class Schedule:
 class TweetSpout(Spout):
     """Emits rows when they are due. Goes on from the first row that is not acked when its worker died."""
 
-    outputs = ["row", "user", "text"]  # noqa: RUF012 - as users write it
+    outputs = ["row", "user", "text"]
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         rate, period, seed = conf.get("tweets.rate", 1500), conf.get("tweets.period.seconds", 20), conf.get("tweets.seed", 1)
@@ -153,7 +153,7 @@ def sentiment(row: int, user: str, text: str) -> tuple[int, str, int]:
 class UserClass(Bolt):
     """The user's class in place of the user, as a service far away would tell it: each replica waits for one answer at a time."""
 
-    outputs = ["row", "user_class", "score"]  # noqa: RUF012
+    outputs = ["row", "user_class", "score"]
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.wait_seconds = conf.get("tweets.lookup.millis", 2) / 1000
@@ -181,7 +181,7 @@ class Count(Bolt):
 class Tweets(Topology):
     """tweets -> stop_words -> sentiment -> user_class -> count, by class."""
 
-    config = {"topology.max.spout.pending": 2_000}  # noqa: RUF012
+    config = {"topology.max.spout.pending": 2_000}
 
     tweets = TweetSpout.spec()
     filtered = stop_words.spec(inputs=[tweets], name="stop_words", par=2, pool=4)

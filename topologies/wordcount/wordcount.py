@@ -26,7 +26,7 @@ SENTENCES = (
 class Sentences(Spout):
     """The same five sentences over and over. A sentence that failed is emitted again."""
 
-    outputs = ["sentence"]  # noqa: RUF012 - as users write it
+    outputs = ["sentence"]
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.most = conf.get("wordcount.sentences")
@@ -57,7 +57,7 @@ def split(sentence: str) -> list[tuple[str]]:
 class Count(Bolt):
     """Sees every occurrence of the words that are its own, wherever its task runs."""
 
-    outputs = ["word", "count"]  # noqa: RUF012
+    outputs = ["word", "count"]
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.counts: Counter[str] = Counter()
