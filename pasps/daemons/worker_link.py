@@ -134,6 +134,8 @@ class WorkerLink:
         """
         if not message.peers:
             return
+        if self._gone.done():  # nobody would ever answer
+            raise BrokenError(f"worker {self.worker}: its process {self.pid} ended")
         self._linked = asyncio.get_running_loop().create_future()
         self.send(message)
         try:

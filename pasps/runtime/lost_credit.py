@@ -31,5 +31,6 @@ class LostCredit:
         """A connection was made anew: what the one before had taken may have been lost with it."""
         for name, routing in table.components.items():
             for task in range(routing.pool):
-                if routing.worker_of(task) == worker:
+                # also for a task that went elsewhere while the connection was down: what was given to it then failed at once
+                if routing.worker_of(task) == worker or worker in self._was_on.get((name, task), ()):
                     self._targets[name][task].forget()

@@ -64,6 +64,7 @@ class Switchboard:
         peer = self._parts.peers.get(worker)
         if peer is not None and peer.connection is connection:
             peer.lose()
+            self._keeper.resolve()  # what is emitted from now on waits for the next connection
             self._moves.link_lost(worker)
             self._parts.reports.link_lost(worker, peer.incarnation)
 

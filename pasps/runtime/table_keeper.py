@@ -183,7 +183,8 @@ class TableKeeper:
                 else:
                     # a peer that was started anew is no door before the table that names its new incarnation
                     peer = self._peers.get(worker)
-                    target.door = peer if peer is not None and peer.incarnation == table.workers.get(worker) else None
+                    named = peer is not None and peer.incarnation == table.workers.get(worker)
+                    target.door = peer if peer is not None and named and peer.connection is not None else None
                 target.limit = window
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
