@@ -11,7 +11,7 @@ from pasps import Bolt, LocalCluster, Spout, TopologyBuilder, Tuple
 from pasps.api import Blueprint
 
 _POOL = 64
-_SETTLE_SECONDS = 3.0
+_SETTLE_SECONDS = 8.0
 
 
 class Silent(Spout):

@@ -19,8 +19,8 @@ if sys.platform == "linux":
             """See `selectors.BaseSelector.select`."""
             if timeout is None or timeout <= 0 or self.fileno() >= 1024:
                 return super().select(timeout)
-            select.select([self.fileno()], [], [], timeout)
-            return super().select(0)
+            ready, _, _ = select.select([self.fileno()], [], [], timeout)
+            return super().select(0) if ready else []
 
     def new_event_loop() -> asyncio.AbstractEventLoop:
         """An event loop with exact timers."""

@@ -45,6 +45,11 @@ class StepLoop:
             self._scheduled = True
             self._loop.call_soon(self._step)
 
+    def _due(self) -> None:
+        self._timer = None
+        if not self._scheduled:  # straight away: an idle spout is asked fifty times a second, and a turn of the loop costs
+            self._step()
+
     def _step(self) -> None:
         self._scheduled = False
         try:
@@ -55,10 +60,12 @@ class StepLoop:
         if more:
             self.wake()
             return
-        if self._timer is not None:
-            self._timer.cancel()
         due = self._worker.next_at()
-        self._timer = None if due is None else self._loop.call_at(due, self.wake)
+        if self._timer is not None:
+            if self._timer.when() == due:
+                return
+            self._timer.cancel()
+        self._timer = None if due is None else self._loop.call_at(due, self._due)
 
     def notify(self, executor: BoltExecutor) -> None:
         """From a bolt's own thread: it has finished a call. Many of them make one wake-up."""

@@ -22,6 +22,8 @@ from pasps.runtime.spout_collector import SpoutCollector
 
 _FIRST_WAIT = 0.0005
 _LONGEST_WAIT = 0.020
+_QUIET_SECONDS = 5.0
+_QUIET_WAIT = 0.050  # after so long without a tuple: see docs/decisions/0007
 _LONGEST_ERROR_WAIT = 1.0
 
 
@@ -33,7 +35,7 @@ class SpoutExecutor(Executor):
     """
 
     __slots__ = (
-        "_call_at", "_error_wait", "_report", "_timer_at", "_wait", "_wake_at", "awake", "collector", "fates", "finished",
+        "_call_at", "_emitted_at", "_error_wait", "_report", "_timer_at", "_wait", "_wake_at", "awake", "collector", "fates", "finished",
         "instance", "max_pending", "most", "task_id", "tracking",
     )  # fmt: skip
 
@@ -64,6 +66,7 @@ class SpoutExecutor(Executor):
         self._error_wait = _FIRST_WAIT
         self._wake_at = 0.0
         self._timer_at = 0.0
+        self._emitted_at = clock.now()
 
     # ---- emitting
 
@@ -80,6 +83,7 @@ class SpoutExecutor(Executor):
         delay = self._ask(now + STEP_SECONDS)
         emitted = self.collector.count
         if emitted:
+            self._emitted_at = now
             self.flush()
         if self.emitter.parked or self.finished:
             return
@@ -89,7 +93,8 @@ class SpoutExecutor(Executor):
             return
         if delay is None:
             delay = self._wait
-            self._wait = min(_LONGEST_WAIT, 2 * self._wait)
+            longest = _LONGEST_WAIT if now - self._emitted_at < _QUIET_SECONDS else _QUIET_WAIT
+            self._wait = min(longest, 2 * self._wait)
         self._sleep(self.clock.now(), delay)
 
     def _ask(self, until: float) -> float | None:
