@@ -90,7 +90,7 @@ _ALL = (
     Key("topology.producer.batch.size", int, 512, "Most tuples that one step puts into one batch", "tuples", least=1),
     Key("topology.locality.band", float, 5, "Load-aware edges prefer their worker within this; 0: never", "milliseconds", least=0),
     Key("topology.max.task.parallelism", int, None, "Caps `par` and `pool` of every component", "replicas", least=1),
-    Key("topology.debug", bool, False, "Log what is emitted and executed", on_component=True),
+    Key("topology.debug", bool, False, "Workers log what pasps does at DEBUG level, to standard error"),
     Key("topology.error.throttle.interval.secs", float, 10, "Interval in which reported errors are counted", "seconds", above=0),
     Key("topology.max.error.report.per.interval", int, 5, "Most errors a component reports in one interval", "errors", least=1),
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
