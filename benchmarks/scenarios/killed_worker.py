@@ -97,7 +97,7 @@ def run(workers: int, seconds: float) -> list[Row]:
         victim = running.workers[-1].pid
         killed = time.monotonic()
         os.kill(victim, signal.SIGKILL)
-        rows = _watch(board, lambda: {worker.pid for worker in running.workers} - before, workers, killed)
+        rows = _watch(board, lambda: {worker.pid for worker in running.workers if worker.port} - before, workers, killed)
         wait_for(lambda: len(set(seen.numbers())) >= _EVENTS, _AFTER_SECONDS + 60, look_every=0.2)
         replayed = running.stats().replayed
         running.kill(wait=1)

@@ -122,13 +122,9 @@ class Workforce:
             link.send(message)
 
     def infos(self) -> list[WorkerInfo]:
-        """Those that are there, in order."""
-        found = []
-        for worker in sorted(self.links, key=self.ids.index):
-            link = self.links[worker]
-            address = link.address or Address("", 0, link.incarnation)
-            found.append(WorkerInfo(worker, link.pid, address.host, address.port, link.incarnation))
-        return found
+        """Those that are up, in order; one that is still starting is not."""
+        links = [self.links[worker] for worker in sorted(self.links, key=self.ids.index)]
+        return [WorkerInfo(link.worker, link.pid, link.address.host, link.address.port, link.incarnation) for link in links if link.address]
 
     async def watch(self) -> None:
         """Beats, without end: a worker that does not answer three of them is gone, whatever its process says."""

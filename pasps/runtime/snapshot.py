@@ -22,7 +22,8 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     replicas = [_bolt_counts(worker, key, executor) for key, executor in residents.executors.items()]
     replicas += [_spout_counts(worker, spout) for spout in residents.spouts.values()]
     executors: list[Executor] = [*residents.executors.values(), *residents.spouts.values()]
-    moving = [batch for departure in worker.moves.departures.values() for batch in departure.queue if departure.state != "SENT"]
+    # what is handed over is counted until the new host has said that it has it: for a moment twice, rather than not at all
+    moving = [batch for departure in worker.moves.departures.values() for batch in departure.queue]
     moving += [batch for arrival in worker.moves.arrivals.values() if not arrival.spare for batch in arrival.before]
     moving += [batch for slot in residents.slots.values() for batch in slot.held or ()]
     moving += [batch for peer in worker.peers.values() for _, batch in peer.early]

@@ -1,0 +1,175 @@
+"""The publisher: when a change is true, what a loss does to it, and what happens when a task cannot move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from pasps.activation import ActivationTable, Routing, first_table, with_active
+from pasps.control.publisher import TablePublisher
+from pasps.errors import TimeoutExpiredError, UnmovableError
+
+WORKERS = {"w0": 1, "w1": 1}
+
+
+def keyed() -> ActivationTable:
+    return first_table({"count": Routing((0,), ("w0", "w1"), (0, 0))}, WORKERS)
+
+
+def shuffled() -> ActivationTable:
+    return first_table({"step": Routing((0,), ("w0", "w1"))}, WORKERS)
+
+
+class Wire:
+    """What was sent, instead of sending it."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int]] = []
+
+    def __call__(self, worker: str, table: ActivationTable) -> None:
+        self.sent.append((worker, table.version))
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test())
+
+
+def test_a_change_is_back_when_every_live_worker_has_confirmed() -> None:
+    async def test() -> None:
+        wire = Wire()
+        publisher = TablePublisher(shuffled(), wire)
+        change = asyncio.create_task(publisher.change(lambda table: with_active(table, "step", 2), 5.0))
+        await asyncio.sleep(0)
+        assert wire.sent == [("w0", 2), ("w1", 2)]
+        publisher.applied("w0", 2)
+        await asyncio.sleep(0)
+        assert not change.done()
+        publisher.applied("w1", 2)
+        assert await change == 2
+
+    run(test)
+
+
+def test_nothing_to_change_sends_nothing() -> None:
+    async def test() -> None:
+        wire = Wire()
+        assert await TablePublisher(shuffled(), wire).change(lambda _: None, 5.0) == 1
+        assert wire.sent == []
+
+    run(test)
+
+
+def test_a_change_that_raises_changes_nothing() -> None:
+    async def test() -> None:
+        wire = Wire()
+        publisher = TablePublisher(keyed(), wire)
+
+        def refuse(_: ActivationTable) -> ActivationTable:
+            raise UnmovableError("count", 1, "lock", "cannot pickle")
+
+        with pytest.raises(UnmovableError):
+            await publisher.change(refuse, 5.0)
+        assert (publisher.table.version, wire.sent) == (1, [])
+        assert not publisher.lock.locked()
+
+    run(test)
+
+
+def test_a_worker_that_does_not_confirm_is_named() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(shuffled(), Wire())
+        publisher.applied("w0", 2)
+        with pytest.raises(TimeoutExpiredError, match="w1"):
+            await publisher.change(lambda table: with_active(table, "step", 2), 0.0)
+        assert publisher.table.version == 2
+
+    run(test)
+
+
+def test_nobody_waits_for_a_worker_that_died() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(shuffled(), Wire())
+        change = asyncio.create_task(publisher.change(lambda table: with_active(table, "step", 2), 5.0))
+        await asyncio.sleep(0)
+        publisher.applied("w0", 2)
+        assert publisher.lose("w1") == 3
+        assert await change == 2
+        assert publisher.table.workers == {"w0": 1}
+        assert not publisher.confirmed(3)
+        publisher.applied("w0", 3)
+        assert publisher.confirmed(3)
+
+    run(test)
+
+
+def test_losing_a_worker_that_is_in_no_table_is_no_change() -> None:
+    async def test() -> None:
+        wire = Wire()
+        publisher = TablePublisher(shuffled(), wire)
+        assert publisher.lose("w9") is None
+        assert wire.sent == []
+
+    run(test)
+
+
+def test_a_change_waits_for_the_tasks_of_the_one_before() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(keyed(), Wire())
+        first = asyncio.create_task(publisher.change(lambda table: with_active(table, "count", 2), 5.0))
+        second = asyncio.create_task(publisher.change(lambda table: with_active(table, "count", 1), 5.0))
+        await asyncio.sleep(0)
+        for worker in WORKERS:
+            publisher.applied(worker, 2)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert publisher.table.version == 2
+        assert not first.done()
+        publisher.moved("count", 1, 2)
+        assert await first == 2
+        while publisher.table.version == 2:
+            await asyncio.sleep(0)
+        for worker in WORKERS:
+            publisher.applied(worker, 3)
+        publisher.moved("count", 1, 3)
+        assert await second == 3
+
+    run(test)
+
+
+def test_a_task_that_cannot_move_is_left_where_it_was_by_the_next_table() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(keyed(), Wire())
+        change = asyncio.create_task(publisher.change(lambda table: with_active(table, "count", 2), 5.0))
+        await asyncio.sleep(0)
+        for worker in WORKERS:
+            publisher.applied(worker, 2)
+        publisher.move_failed(2, UnmovableError("count", 1, "lock", "cannot pickle"))
+        routing = publisher.table.components["count"]
+        assert publisher.table.version == 3
+        assert routing.worker_of(1) == "w0"
+        for worker in WORKERS:
+            publisher.applied(worker, 3)
+        publisher.moved("count", 1, 3)
+        with pytest.raises(UnmovableError, match="lock"):
+            await change
+
+    run(test)
+
+
+def test_a_task_on_its_way_to_a_worker_that_dies_goes_back_to_who_has_its_state() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(keyed(), Wire())
+        change = asyncio.create_task(publisher.change(lambda table: with_active(table, "count", 2), 5.0))
+        await asyncio.sleep(0)
+        assert publisher.table.components["count"].worker_of(1) == "w1"
+        publisher.applied("w0", 2)
+        publisher.lose("w1")
+        assert publisher.table.components["count"].worker_of(1) == "w0"
+        publisher.applied("w0", 3)
+        publisher.moved("count", 1, 3)
+        assert await change == 2
+
+    run(test)
