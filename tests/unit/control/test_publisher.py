@@ -129,8 +129,9 @@ def test_a_change_waits_for_the_tasks_of_the_one_before() -> None:
         assert not first.done()
         publisher.moved("count", 1, 2)
         assert await first == 2
-        while publisher.table.version == 2:
+        for _ in range(20):
             await asyncio.sleep(0)
+        assert publisher.table.version == 3
         for worker in WORKERS:
             publisher.applied(worker, 3)
         publisher.moved("count", 1, 3)
