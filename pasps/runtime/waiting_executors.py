@@ -5,6 +5,7 @@ Both take tuples from the inbox one call at a time and settle each call on the l
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -18,6 +19,7 @@ from pasps.runtime.executor import BoltExecutor, Seat
 from pasps.runtime.origin import Origin
 from pasps.runtime.task_slot import TaskSlot
 
+_SWITCH_SECONDS = 0.0005
 _Hook = tuple[Callable[[], None], SimpleQueue[BaseException | None]]
 
 
@@ -144,6 +146,8 @@ class ThreadExecutor(WaitingExecutor):
 
     def _ensure_thread(self) -> None:
         if self._thread is None:
+            # a call that returns has to get the interpreter back from the loop; Python's own 5 ms is half of a short wait
+            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             name = f"{self.plan.id}[{self.replica}]"
             self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
             self._thread.start()
