@@ -39,10 +39,9 @@ from pasps.daemons.messages import (
 from pasps.daemons.step_loop import StepLoop, fail
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
-from pasps.metrics import WorkerCounts
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.movability import unmovable
-from pasps.runtime.snapshot import take_counts
+from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.worker import Surroundings, Worker
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
@@ -69,7 +68,7 @@ class WorkerProcess:
         self._incarnation = 0
         self._steps = StepLoop(self._loop)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._last: WorkerCounts | None = None
+        self._last: tuple[int, ...] = ()
         self._done: asyncio.Future[None] = self._loop.create_future()
 
     async def run(self) -> None:
@@ -202,10 +201,10 @@ class WorkerProcess:
     # ---- the rest
 
     def _pulse(self) -> None:
-        counts = take_counts(self._worker, self._incarnation)
-        if counts != self._last:
-            self._last = counts
-            self._control.send(Counts(0, counts))
+        signature = activity(self._worker)
+        if signature != self._last:
+            self._last = signature
+            self._control.send(Counts(0, take_counts(self._worker, self._incarnation)))
         self._loop.call_later(PULSE_SECONDS, self._pulse)
 
     def _close(self) -> None:

@@ -42,6 +42,19 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     )
 
 
+def activity(worker: Worker) -> tuple[int, ...]:
+    """Numbers that change whenever any counter does: much cheaper than to take them all, for a worker that is idle."""
+    table, bolts, spouts = worker.keeper.table, worker.residents.executors.values(), worker.residents.spouts.values()
+    return (
+        0 if table is None else table.version,
+        sum(sum(bolt.inbox.received.values()) for bolt in bolts),
+        sum(bolt.meter.acked + bolt.meter.failed + bolt.meter.errors + bolt.inbox.count for bolt in bolts),
+        sum(spout.emitted_first() + spout.meter.replayed for spout in spouts),
+        sum(spout.meter.acked + spout.meter.failed + spout.meter.errors for spout in spouts),
+        sum(spout.collector.saves for spout in spouts),
+    )
+
+
 def _by_edge(batches: list[Any]) -> dict[int, int]:
     counts: dict[int, int] = {}
     for batch in batches:

@@ -33,6 +33,7 @@ class SpoutCollector:
         "count",
         "covered",
         "position",
+        "saves",
     )
 
     def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow, settled: Callable[[], int]) -> None:
@@ -48,6 +49,7 @@ class SpoutCollector:
         self.count = 0
         self.position: tuple[Any] | None = None
         self.covered = 0
+        self.saves = 0
         self._settled = settled
 
     def emit(
@@ -97,6 +99,7 @@ class SpoutCollector:
         """See `Spout.save_position`."""
         self.position = (value,)
         self.covered = self._settled()
+        self.saves += 1
 
     def take(self) -> list[Chunk]:
         """Everything collected since the last call."""
