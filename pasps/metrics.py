@@ -53,7 +53,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds from a spout's emission until the last descendant was acked."""
+    """Seconds from the moment an event was due, or else from its emission, until the last descendant was acked."""
 
     count: int
     mean: float
@@ -75,6 +75,9 @@ class ReplicaCounts:
     `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
     bolts and wall time for thread and async ones. `busy` tuples are taken and in the bolt's
     hands (on its thread, or awaited); what a bolt keeps for a later ack is not counted: its spout tuple is pending.
+
+    Of a spout task: `queued` was emitted and waits for the end of its step. `debt` is how much it is still to emit again
+    of what a dead worker had emitted, and part of its `backlog`. `held_back` counts when it was not asked for want of room.
     """
 
     component: str
@@ -93,6 +96,8 @@ class ReplicaCounts:
     errors: int = 0
     replayed: int = 0
     backlog: int | None = None
+    debt: int = 0
+    held_back: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,12 @@ class ComponentStats:
     """One component since the topology started.
 
     `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple.
+
+    Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
+    so far: first emissions, and the backlog without what is in it only because a dead worker's emissions are to be made again.
+    It never rises by replays. `knows_backlog` says that every task lives and has told its backlog; else `due` counts what was
+    emitted, and may fall for a while. `held_back` rises while a task is not asked because what it emitted finds no room, or
+    because `topology.max.spout.pending` is reached; only its growth means anything.
     """
 
     component: str
@@ -140,13 +151,19 @@ class ComponentStats:
     replicas: Mapping[int, ReplicaStats]
     edges: tuple[EdgeStats, ...]
     backlog: int | None = None
+    emitted_first: int = 0
+    replayed: int = 0
+    due: int = 0
+    knows_backlog: bool = False
+    held_back: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
     """A consistent snapshot of a topology; `complete` is False when a live worker did not answer in time.
 
-    `emitted_first` are the spouts' first emissions, `replayed` what they emitted again after a failure.
+    `emitted_first` are the spouts' first emissions, `replayed` what they emitted again after a failure, `due` the events that
+    became due (see `ComponentStats`). `latency` holds every complete latency, of which `complete_latency` is the short form.
     """
 
     components: Mapping[str, ComponentStats]
@@ -159,6 +176,8 @@ class Stats:
     table_version: int
     complete: bool
     uptime_seconds: float
+    due: int = 0
+    latency: Histogram = field(default_factory=Histogram, compare=False)
 
 
 @dataclass(slots=True)

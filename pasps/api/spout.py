@@ -39,6 +39,14 @@ class Spout(Component):
         """Events that are due and not yet emitted, for example the lag behind a log; None when it cannot know."""
         return None
 
+    def due_at(self, tup_id: Any) -> float | None:
+        """When the event of a pending tuple became due, in seconds since the epoch: its complete latency counts from there.
+
+        Asked once when the tuple is done, before `ack`, and not at all where it is not overridden. So waiting in the source and
+        failed tries count. None: the latency counts from this emission.
+        """
+        return None
+
     def emit(
         self,
         values: Sequence[Any],
@@ -71,10 +79,16 @@ class Spout(Component):
         """
         self._not_running("emit_batch")
 
-    def save_position(self, value: Any) -> None:
+    def save_position(self, value: Any, covers: int | None = None) -> None:
         """Note where to go on after this spout's worker died: `ctx.position` of the instance that takes over.
 
         Returns at once. Kept about once a second, the newest wins, so the last ones may be lost: what was emitted after the
         one that was kept is emitted again. Say only what is acked.
+
+        Args:
+            value: Anything that pickles.
+            covers: How many events lie before it, counted from where this instance began. So that it is known how many of the
+                due events are emitted again after a crash, and the input does not seem to jump. None: as many as are done,
+                which is too many for a position that waits for the oldest.
         """
         self._not_running("save_position")

@@ -6,6 +6,7 @@ Counters are summed over every incarnation of every worker; what a dead one had 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint, ComponentPlan
@@ -53,6 +54,8 @@ def stats_of(
         table_version=table.version,
         complete=all(worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()),
         uptime_seconds=uptime_seconds,
+        due=sum(component.due for component in components.values()),
+        latency=latency,
     )
 
 
@@ -111,7 +114,27 @@ def _component(
             for edge in plan.inputs
         ),
         backlog=sum(backlogs) if backlogs else None,
+        **(_input(plan, replicas) if plan.is_spout else {}),
     )
+
+
+def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict[str, Any]:
+    """What only a spout's counters say.
+
+    What a dead worker had emitted is counted already. While it is emitted again, it is in the new task's backlog too, for as
+    much as the debt says; so it is taken out of there.
+    """
+    replayed = sum(r.replayed for r, _ in tasks)
+    first = sum(sum(r.emitted.values()) for r, _ in tasks) - replayed
+    living = [r for r, alive in tasks if alive]
+    told = {r.replica for r in living if r.backlog is not None}
+    return {
+        "emitted_first": first,
+        "replayed": replayed,
+        "due": first + sum(r.queued + max(0, (r.backlog or 0) - r.debt) for r in living),
+        "knows_backlog": len(told) == plan.pool,
+        "held_back": sum(r.held_back for r, _ in tasks),
+    }
 
 
 def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaStats]:

@@ -91,7 +91,8 @@ class ReplayTracker:
     """Tells first emissions from replays.
 
     A tuple id that failed and is emitted again is a replay. After a crash of the spout's worker everything is, up to the
-    high-water mark: the last id that is known to have been emitted (`until`), or, without ids, `debt` emissions.
+    high-water mark: the last id that is known to have been emitted (`until`), or, without ids, `debt` emissions. `debt` shrinks
+    meanwhile, and says how many of the coming emissions are such; what failed since then and comes again is none of them.
     """
 
     __slots__ = ("_failed", "_until", "debt", "last_id")
@@ -100,7 +101,7 @@ class ReplayTracker:
 
     def __init__(self, debt: int = 0, until: Any = None) -> None:
         self._failed: set[Hashable] = set()
-        self._until = until
+        self._until = until if debt else None
         self.debt = debt
         self.last_id: Any = None
 
@@ -116,10 +117,10 @@ class ReplayTracker:
 
     def count(self, tup_ids: list[Any]) -> int:
         """How many of these emissions (None: untracked) were replays."""
-        replays = self._after_crash(tup_ids) if self.debt else 0
+        replays = self._after_crash(tup_ids) if self.debt or self._until is not None else 0
         if self._failed:
             replays += self._again(tup_ids[replays:])
-        elif not replays:
+        elif replays < len(tup_ids):
             self.last_id = tup_ids[-1]
         return replays
 
@@ -128,10 +129,15 @@ class ReplayTracker:
             old = min(self.debt, len(tup_ids))
             self.debt -= old
             return old
-        if self._until in tup_ids:
-            self.debt = 0
-            return tup_ids.index(self._until) + 1
-        return len(tup_ids)
+        reached = self._until in tup_ids
+        old = tup_ids.index(self._until) + 1 if reached else len(tup_ids)
+        last, again = self.last_id, self._again(tup_ids[:old]) if self._failed else 0
+        self.last_id = last  # an id below the mark is not the last one
+        # the mark says when it is over: the debt may have been told too low
+        self.debt = 0 if reached else max(0, self.debt - old + again)
+        if reached:
+            self._until = None
+        return old
 
     def _again(self, tup_ids: list[Any]) -> int:
         replays = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
 from pasps.clock import Clock
+from pasps.errors import InvalidError
 from pasps.ids import IdSource
 from pasps.metrics import Histogram
 from pasps.runtime.ack_ledger import AckLedger, Entry, ReplayTracker
@@ -19,7 +21,7 @@ _TUP_ID, _EMITTED = itemgetter(0), itemgetter(1)
 class Fates:
     """Calls `ack` and `fail` of the spout, each where the spout has one; what they raise is reported, and the others are told."""
 
-    __slots__ = ("_clock", "_ids", "_meter", "_owner", "_report", "histogram", "ledger", "on_ack", "on_fail", "replays")
+    __slots__ = ("_clock", "_ids", "_meter", "_owner", "_report", "due_at", "histogram", "ledger", "on_ack", "on_fail", "replays")
 
     def __init__(self, owner: int, clock: Clock, ids: IdSource, meter: Meter, report: Callable[[BaseException], None]) -> None:
         self.ledger = AckLedger()
@@ -27,6 +29,7 @@ class Fates:
         self.histogram = Histogram()
         self.on_ack: Callable[[Any], None] | None = None
         self.on_fail: Callable[[Any], None] | None = None
+        self.due_at: Callable[[Any], float | None] | None = None
         self._owner = owner
         self._clock = clock
         self._ids = ids
@@ -53,12 +56,30 @@ class Fates:
         done = self.ledger.ack(roots, deltas)
         if not done:
             return False
-        now = self._clock.now()
-        # tuples of one emission share their time, so a batch has few of them
-        for emitted, count in Counter(map(_EMITTED, done)).items():
-            self.histogram.add(now - emitted, count)
+        if self.due_at is not None:
+            self._measure_from_due(self.due_at, done)
+        else:
+            now = self._clock.now()
+            # tuples of one emission share their time, so a batch has few of them
+            for emitted, count in Counter(map(_EMITTED, done)).items():
+                self.histogram.add(now - emitted, count)
         self.tell_acked(done if self.on_ack is None else list(map(_TUP_ID, done)))
         return True
+
+    def _measure_from_due(self, due_at: Callable[[Any], float | None], done: list[Entry]) -> None:
+        """Before the spout hears of the acks, since it may forget the tuples then."""
+        now, wall = self._clock.now(), self._clock.wall()
+        for tup_id, emitted in done:
+            seconds = now - emitted
+            try:
+                due = due_at(tup_id)
+                if due is not None:
+                    if not math.isfinite(due):
+                        raise InvalidError(f"due_at({tup_id!r}): expected seconds since the epoch or None, got {due!r}")
+                    seconds = max(0.0, wall - due)
+            except Exception as error:  # noqa: BLE001 - the step's door: reported, this tuple counts from its emission
+                self._report(error)
+            self.histogram.add(seconds)
 
     def tell_acked(self, tup_ids: list[Any]) -> None:
         """These are done."""

@@ -207,6 +207,7 @@ class Hosting:
         executor.tracking = settings.ackers_enabled
         executor.most = settings.producer_batch_size
         executor.fates.replays = ReplayTracker(start.debt, start.until)
+        executor.collector.owed = start.debt
         instance = plan.make()
         executor.instance = instance
         instance.ctx = self.context(plan.id, task, start.position)
@@ -218,6 +219,8 @@ class Hosting:
             executor.fates.on_ack = instance.ack
         if getattr(instance.fail, "__func__", None) is not Spout.fail:
             executor.fates.on_fail = instance.fail
+        if getattr(instance.due_at, "__func__", None) is not Spout.due_at:
+            executor.fates.due_at = instance.due_at
         return executor
 
     def _conf(self, plan: ComponentPlan) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 class Meter:
     """Plain numbers; only the worker's loop writes them."""
 
-    __slots__ = ("acked", "errors", "executed", "failed", "replayed", "seconds")
+    __slots__ = ("acked", "errors", "executed", "failed", "held_back", "replayed", "seconds")
 
     def __init__(self) -> None:
         self.executed: dict[int, int] = {}
@@ -15,6 +15,7 @@ class Meter:
         self.failed = 0
         self.errors = 0
         self.replayed = 0
+        self.held_back = 0
 
     def ran(self, edge: int, count: int) -> None:
         """`count` tuples of `edge` were executed."""

@@ -93,6 +93,10 @@ def _bolt_counts(worker: Worker, key: tuple[str, int], executor: BoltExecutor) -
 def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
     counts = _counts(worker, spout, "ACTIVE" if spout.awake else "INACTIVE")
     counts.queued = spout.collector.count
+    counts.debt = spout.fates.replays.debt
+    if spout.awake and not spout.finished:
+        spout.note_held_back()
+    counts.held_back = spout.meter.held_back
     try:
         counts.backlog = spout.instance.backlog()
     except Exception as error:  # noqa: BLE001 - a hook of the user's: reported, the cut goes on

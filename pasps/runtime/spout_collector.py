@@ -32,6 +32,7 @@ class SpoutCollector:
         "_width",
         "count",
         "covered",
+        "owed",
         "position",
         "saves",
     )
@@ -49,6 +50,8 @@ class SpoutCollector:
         self.count = 0
         self.position: tuple[Any] | None = None
         self.covered = 0
+        self.owed = 0
+        """What this instance was to emit again when it began; so many of the dead ones' emissions lay behind its position."""
         self.saves = 0
         self._settled = settled
 
@@ -95,10 +98,10 @@ class SpoutCollector:
         self._chunks.append((port, listed, [None] * len(listed) if tup_ids is None else list(tup_ids)))
         self.count += len(listed)
 
-    def save_position(self, value: Any) -> None:
+    def save_position(self, value: Any, covers: int | None = None) -> None:
         """See `Spout.save_position`."""
         self.position = (value,)
-        self.covered = self._settled()
+        self.covered = self._settled() if covers is None else covers - self.owed
         self.saves += 1
 
     def take(self) -> list[Chunk]:

@@ -72,9 +72,9 @@ class SpoutExecutor(Executor):
 
     def step(self) -> None:
         """Ask the spout for up to 2 ms of tuples and hand them over."""
-        if self.emitter.parked and not self.emitter.unpark():
-            return
-        if not self.awake or self.finished or self._full():
+        if self.emitter.parked:
+            self.emitter.unpark()
+        if not self.awake or self.finished or self.note_held_back():
             return
         now = self.clock.now()
         if now < self._wake_at:
@@ -85,7 +85,7 @@ class SpoutExecutor(Executor):
         if emitted:
             self._emitted_at = now
             self.flush()
-        if self.emitter.parked or self.finished:
+        if self.finished or (self.emitter.parked and self.note_held_back()):
             return
         if delay is None and emitted:
             self._wait = _FIRST_WAIT
@@ -95,7 +95,11 @@ class SpoutExecutor(Executor):
             delay = self._wait
             longest = _LONGEST_WAIT if now - self._emitted_at < _QUIET_SECONDS else _QUIET_WAIT
             self._wait = min(longest, 2 * self._wait)
-        self._sleep(self.clock.now(), delay)
+        if delay <= 0.0:
+            self.wake()
+            return
+        self._wake_at = self.clock.now() + delay
+        self._call_when_due()
 
     def _ask(self, until: float) -> float | None:
         """Call `next_tuple` until the time or the batch is full, or the spout has nothing; returns the wait it asked for."""
@@ -120,12 +124,11 @@ class SpoutExecutor(Executor):
         most = self.max_pending
         return most is not None and len(self.fates.ledger) + self.collector.count >= most
 
-    def _sleep(self, now: float, seconds: float) -> None:
-        if seconds <= 0.0:
-            self.wake()
-            return
-        self._wake_at = now + seconds
-        self._call_when_due()
+    def note_held_back(self) -> bool:
+        """Whether there is no room for more; counted. Cuts ask too, since a spout that waits for room takes no steps."""
+        held_back = bool(self.emitter.parked) or self._full()
+        self.meter.held_back += held_back
+        return held_back
 
     def _call_when_due(self) -> None:
         """One timer at a time, however often it is woken in between."""
@@ -142,12 +145,10 @@ class SpoutExecutor(Executor):
         for port, rows, tup_ids in self.collector.take():
             untracked = tup_ids.count(None)
             self.fates.count_replays(tup_ids)
-            if untracked == len(rows):
+            if not self.tracking or untracked == len(rows):
                 self.emitter.route(port, rows, None, None)
-                continue
-            if not self.tracking:
-                self.emitter.route(port, rows, None, None)
-                self.fates.tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
+                if untracked < len(rows):
+                    self.fates.tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
                 continue
             roots = self.fates.track(tup_ids, untracked)
             self.emitter.route(port, rows, roots, roots)
@@ -157,8 +158,8 @@ class SpoutExecutor(Executor):
         return sum(port.emitted for port in self.emitter.ports.values()) + self.collector.count - self.meter.replayed
 
     def settled_first(self) -> int:
-        """First emissions of which nothing is pending any more: what a position that is saved now covers."""
-        return max(0, self.emitted_first() - len(self.fates.ledger) - self.collector.count)
+        """What a position that is saved now covers, as far as can be told; negative while a dead worker's emissions are to come again."""
+        return self.emitted_first() - self.fates.replays.debt - len(self.fates.ledger) - self.collector.count
 
     def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
         """Hand one row over to receivers that are chosen already, after what was emitted before it."""

@@ -6,7 +6,7 @@ from pasps import Bolt, Spout, Topology, Tuple
 from pasps.activation import first_table
 from pasps.assignment import Need, place
 from pasps.control.statistics import left_over, on_the_way, stats_of
-from pasps.metrics import LinkCounts, ReplicaCounts, SpoutProgress, WorkerCounts
+from pasps.metrics import ComponentStats, LinkCounts, ReplicaCounts, SpoutProgress, WorkerCounts
 
 
 class Numbers(Spout):
@@ -84,3 +84,73 @@ def test_what_was_sent_to_another_incarnation_is_not() -> None:
 def test_what_is_left_is_named() -> None:
     living = {"w0": counts("w0", replicas=[keep(0, "w0", 5, queued=3, busy=1)], spouts=[SpoutProgress(1, 6)]), "w1": counts("w1")}
     assert left_over(stats_of(BLUEPRINT, TABLE, living, [], 1.0)) == {"keep": 4, "tracked tuples in flight": 6}
+
+
+# ---- what became due
+
+
+class Logs(Topology):
+    logs = Numbers.spec(par=2)
+    keep = Keep.spec(inputs=[logs])
+
+
+LOGS = Logs.blueprint()
+LOG_NEEDS = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in LOGS.components.items()}
+LOG_TABLE = first_table(place(LOG_NEEDS, ["w0", "w1"]), {"w0": 1, "w1": 1})
+
+
+def task(index: int, worker: str, emitted: int, **changes: object) -> ReplicaCounts:
+    made = ReplicaCounts("logs", index, worker, emitted={"default": emitted})
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def logs(living: list[ReplicaCounts], dead: list[ReplicaCounts]) -> ComponentStats:
+    found = {one.worker: counts(one.worker, replicas=[one]) for one in living}
+    return stats_of(LOGS, LOG_TABLE, found, [counts(one.worker, 0, replicas=[one]) for one in dead], 1.0).components["logs"]
+
+
+def due(living: list[ReplicaCounts], dead: list[ReplicaCounts]) -> int:
+    return logs(living, dead).due
+
+
+def test_due_is_what_was_emitted_first_and_the_backlog() -> None:
+    spout = logs([task(0, "w0", 30, replayed=4, backlog=7), task(1, "w1", 50, backlog=0, queued=2)], [])
+    assert (spout.emitted_first, spout.replayed, spout.due, spout.backlog, spout.knows_backlog) == (76, 4, 76 + 7 + 2, 7, True)
+    whole = stats_of(LOGS, LOG_TABLE, {"w0": counts("w0", replicas=[task(0, "w0", 30, backlog=7)])}, [], 1.0)
+    assert whole.due == 37
+
+
+def test_what_is_emitted_again_after_a_crash_does_not_become_due_again() -> None:
+    other = task(1, "w1", 0, backlog=0)
+    assert due([task(0, "w0", 500, backlog=300), other], []) == 800
+    dead = [task(0, "w0", 500, backlog=300)]  # its position was 150 behind all that it had emitted: 350 come again
+    assert due([task(0, "w1", 0, backlog=650, debt=350)], dead) == 800
+    assert due([task(0, "w1", 100, replayed=100, backlog=570, debt=250)], dead) == 820
+    assert due([task(0, "w1", 349, replayed=349, backlog=321, debt=1)], dead) == 820
+    assert due([task(0, "w1", 360, replayed=350, backlog=310)], dead) == 820
+
+
+def test_a_debt_larger_than_the_backlog_takes_nothing_from_what_was_emitted() -> None:
+    assert due([task(0, "w1", 0, backlog=10, debt=25)], [task(0, "w0", 500)]) == 500
+
+
+def test_the_backlog_is_known_when_every_task_lives_and_tells_it() -> None:
+    both = [task(0, "w0", 5, backlog=1), task(1, "w1", 5, backlog=1)]
+    assert logs(both, []).knows_backlog
+    assert not logs(both[:1], [both[1]]).knows_backlog
+    assert not logs([both[0], task(1, "w1", 5)], []).knows_backlog
+    assert logs([], both).due == 10
+    assert not stats_of(LOGS, LOG_TABLE, {}, [], 1.0).components["keep"].knows_backlog
+
+
+def test_steps_that_were_held_back_are_summed_over_incarnations() -> None:
+    assert logs([task(0, "w0", 1, held_back=2), task(1, "w1", 1, held_back=3)], [task(0, "w0", 1, held_back=4)]).held_back == 9
+
+
+def test_the_histogram_of_all_workers_comes_with_the_statistics() -> None:
+    living = {"w0": counts("w0", latency={5: 2}, latency_total=1.0), "w1": counts("w1", latency={5: 1, 9: 1}, latency_total=0.5)}
+    stats = stats_of(BLUEPRINT, TABLE, living, [counts("w1", 0, latency={9: 3}, latency_total=0.25)], 1.0)
+    assert (stats.latency.buckets, stats.latency.total, stats.latency.count) == ({5: 3, 9: 4}, 1.75, 7)
+    assert stats.complete_latency.count == 7

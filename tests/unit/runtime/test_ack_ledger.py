@@ -160,3 +160,31 @@ def test_after_a_crash_as_many_as_are_owed_are_replays() -> None:
 
 def test_after_a_crash_all_up_to_the_last_known_id_are_replays() -> None:
     assert counted(ReplayTracker(debt=3, until="c"), ["a", "b"], ["c", "d"], ["e"]) == [2, 1, 0]
+
+
+def test_the_debt_shrinks_with_each_emission_that_is_owed() -> None:
+    by_count, by_id = ReplayTracker(debt=5), ReplayTracker(debt=5, until=9)
+    assert counted(by_count, [None, None, None]) == counted(by_id, [5, 6, 7]) == [3]
+    assert (by_count.debt, by_id.debt) == (2, 2)
+    by_id.failed([6, 7])
+    assert counted(by_id, [6, 7]) == [2], "what failed since then is a replay"
+    assert by_id.debt == 2, "and no part of what is owed"
+    assert counted(by_id, [8, 9, 10]) == [2]
+    assert by_id.debt == 0
+
+
+def test_a_debt_that_was_told_too_low_ends_at_the_last_known_id() -> None:
+    tracker = ReplayTracker(debt=1, until="d")
+    assert counted(tracker, ["a", "b"], ["c"], ["d", "e"]) == [2, 1, 1]
+    assert tracker.debt == 0
+
+
+def test_the_last_id_is_that_of_the_last_first_emission() -> None:
+    tracker = ReplayTracker(debt=3, until=2)
+    tracker.count([0, 1])
+    assert tracker.last_id is None
+    tracker.failed([0])
+    tracker.count([0])
+    assert tracker.last_id is None
+    tracker.count([2, 3])
+    assert tracker.last_id == 3
