@@ -1,0 +1,102 @@
+"""The trace spout in real workers: what became due is the trace's at every moment, whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pasps import Bolt, LocalCluster, RunningTopology, Stats, Topology, Tuple
+from pasps.spouts import TraceSpout
+from pasps.spouts.trace import Trace
+from tests.integration.running import config, finish, kill, rows, spout_worker, until, until_replaced
+from tests.integration.topologies import WriteDown
+
+pytestmark = pytest.mark.integration
+
+ROWS = [200, 900, 100, 1200, 0, 700, 1500, 300, 0, 100]
+STEP = 0.4
+SLACK = 0.01
+"""Seconds between the trace's clock, which is read twice when a worker begins, and this one."""
+
+Sample = tuple[float, float, Stats]
+"""Seconds since the epoch before and after, and what was told in between."""
+
+
+class Numbered(TraceSpout):
+    """What the bolts of these tests pass on."""
+
+    outputs = ("n", "key")
+
+    def values(self, number: int, due: float) -> tuple[int, int]:
+        return number, int(due * 1e6)
+
+
+class Wait(Bolt):
+    """Carries two thousand a second at most, with four replicas, so that replays take a while."""
+
+    outputs = ("n", "key")
+
+    async def process(self, tup: Tuple) -> None:
+        await asyncio.sleep(0.002)
+        self.emit(tup.values)
+
+
+class Replay(Topology):
+    config = {"topology.max.spout.pending": 50}
+    numbers = Numbered.spec()
+    work = Wait.spec(inputs=[numbers], par=4)
+    sink = WriteDown.spec(inputs=[work], par=2, pool=4)
+
+
+def sampled(running: RunningTopology, samples: list[Sample], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = time.time()
+        stats = running.stats()
+        samples.append((before, time.time(), stats))
+        time.sleep(0.02)
+
+
+def checked(samples: list[Sample], began: float, trace: Trace) -> list[int]:
+    """What was due in the samples that a controller would use: each must be what the trace has at that moment."""
+    found = []
+    for before, after, stats in samples:
+        spout = stats.components["numbers"]
+        if stats.complete and spout.knows_backlog:
+            low, high = trace.count(before - began - SLACK), trace.count(after - began + SLACK)
+            assert low <= spout.due <= high, f"{spout.due} due, the trace has {low} to {high}: {spout}"
+            found.append(spout.due)
+    return found
+
+
+def test_what_became_due_is_the_trace_s_while_its_worker_is_killed(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"trace.rows": ROWS, "trace.step.seconds": STEP}
+    samples: list[Sample] = []
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Replay, config=config(tmp_path, **keys))
+        sampled(running, samples, 1.1)
+        for _ in range(2):
+            victim = spout_worker(running)
+            kill(victim)
+            sampled(running, samples, 0.5)
+            until_replaced(running, victim)
+            until(lambda: len(running.workers) == 2, "two workers")
+        finish(running)
+        sampled(running, samples, 0.1)
+        stats = running.stats()
+    lines = rows(tmp_path)
+    trace = Trace(ROWS, Fraction(str(STEP)), Fraction(1))
+    (due,) = {due for number, due in lines if number == 0}  # one time axis: a replay has the time of the first try
+    found = checked(samples, due / 1e6 - trace.times([0])[0], trace)
+    assert len(found) > 30
+    assert {number for number, _ in lines} == set(range(sum(ROWS)))
+    assert len(set(map(tuple, lines))) == sum(ROWS)
+    assert (stats.due, stats.emitted_first, stats.pending) == (sum(ROWS), sum(ROWS), 0)
+    assert stats.replayed > 0
+    assert stats.components["numbers"].held_back > 0
+    assert stats.latency.count == stats.complete_latency.count > 0
