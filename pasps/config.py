@@ -16,7 +16,9 @@ from typing import Any
 from pasps.errors import ConfigError, InvalidError
 
 OWN_PREFIXES = ("topology.", "pasps.")
-_KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false"}
+_KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
+
+Value = int | float | bool | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,14 @@ class Key:
 
     name: str
     kind: type
-    default: int | float | bool | None
+    default: Value
     doc: str
     unit: str = ""
     least: float | None = None
     above: float | None = None
     most: float | None = None
     on_component: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def nullable(self) -> bool:
@@ -40,13 +43,13 @@ class Key:
 
     def expected(self) -> str:
         """What a value must be, for people: `an integer of at least 1, or null`."""
-        text = _KIND_NAMES[self.kind]
+        text = " or ".join(repr(choice) for choice in self.choices) or _KIND_NAMES[self.kind]
         if self.above is not None:
             text += f" above {self.above:g}"
         if self.least is not None:
             text += f" of at least {self.least:g}"
         if self.most is not None:
-            text += f"{' and' if self.least is not None else ' of'} at most {self.most:.0f}"
+            text += f"{' of' if self.least is None and self.above is None else ' and'} at most {self.most:.0f}"
         return text + (", or null" if self.nullable else "")
 
     def accepts(self, value: object) -> bool:
@@ -55,6 +58,8 @@ class Key:
             return self.nullable
         if self.kind is bool or isinstance(value, bool):
             return self.kind is bool and isinstance(value, bool)
+        if self.kind is str:
+            return isinstance(value, str) and bool(value) and (not self.choices or value in self.choices)
         if not isinstance(value, int if self.kind is int else (int, float)):
             return False
         if isinstance(value, float) and not math.isfinite(value):
@@ -62,7 +67,7 @@ class Key:
         low = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
         return low and (self.most is None or value <= self.most)
 
-    def parse(self, text: str) -> int | float | bool | None:
+    def parse(self, text: str) -> Value:
         """The value that `text` writes.
 
         Raises:
@@ -70,6 +75,8 @@ class Key:
         """
         if text.lower() in ("null", "none"):
             return None
+        if self.kind is str:
+            return text
         if self.kind is bool:
             if text.lower() not in ("true", "false"):
                 raise ValueError(text)
@@ -96,6 +103,18 @@ _ALL = (
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
     Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
+    Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps` under `pasps run`, `static` in a LocalCluster"),
+    Key("pasps.predictor", str, "lr", "Model that forecasts the input: `basic`, `lr`, `fft`, `ann`, `rf` or any other of the service"),
+    Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: one is started as a child process"),
+    Key("pasps.predictor.token", str, None, "What that service asks for as a bearer token"),
+    Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),
+    Key("pasps.interval.secs", float, 30, "The interval td: a plan is made at the end of each", "seconds", least=1),
+    Key("pasps.correction.secs", float, 1, "Time between the corrections of policy `pasps`", "seconds", least=0.1),
+    Key("pasps.target.utilisation", float, None, "Share of its time a replica is to be busy; null: 1, `pasps` 0.8", above=0, most=1),
+    Key("pasps.scale.down.plans", int, None, "Fewer replicas when so many plans agree; null: 1, `pasps` 5; only `pasps` uses it", least=1),
+    Key("pasps.drain.secs", float, None, "Time in which queues are to be gone; null: an interval, `pasps` 1", "seconds", above=0),
+    Key("pasps.queue.share", str, None, "Eq. 7 as printed or by edge; null: the policy's own reading", choices=("paper", "edge")),
+    Key("pasps.static.replicas", int, None, "Replicas of every bolt under policy `static`; null: as at the start", "replicas", least=1),
 )
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 

@@ -15,7 +15,8 @@ PaspsError
 └── BrokenError             the outside failed: a worker, a connection, a peer
     ├── WorkerStartError    a worker did not come up
     ├── ProtocolError       a peer sent what no peer of ours sends
-    └── AuthenticationError a peer that does not hold the topology's secret
+    ├── AuthenticationError a peer that does not hold the topology's secret
+    └── PredictorError      the predictor gave no forecast that can be used; never reaches users, only their log
 
 `EndOfInput` is not an error: a finite spout raises it to say that it has nothing more.
 """
@@ -128,6 +129,17 @@ class ProtocolError(BrokenError):
 
 class AuthenticationError(BrokenError):
     """A peer that could not prove that it holds the topology's secret."""
+
+
+class PredictorError(BrokenError):
+    """The predictor gave no forecast that can be used; `reason` is a whole sentence in words.
+
+    `quiet`: this is no news (it still starts, or somebody has said it already), so nobody is warned.
+    """
+
+    def __init__(self, reason: str, *, quiet: bool = False) -> None:
+        self.reason, self.quiet = reason, quiet
+        super().__init__(reason)
 
 
 class EndOfInput(Exception):  # noqa: N818 - a signal, not an error

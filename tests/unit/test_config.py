@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from pasps.config import KEYS, Settings, check, merged, parse_option
+from pasps.control.settings import ElasticSettings
+from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
 
 
@@ -42,6 +44,11 @@ def test_an_unknown_key_is_refused_with_the_nearest_name() -> None:
         ("topology.message.timeout.secs", float("inf"), "must be a number above 0, got inf (float)"),
         ("topology.locality.band", -1, "must be a number of at least 0, got -1 (int)"),
         ("topology.locality.band", -(10**400), f"must be a number of at least 0, got {-(10**400)} (int)"),
+        ("pasps.policy", 3, "must be text, or null, got 3 (int)"),
+        ("pasps.policy", True, "must be text, or null, got True (bool)"),
+        ("pasps.policy", "", "must be text, or null, got '' (str)"),
+        ("pasps.predictor", None, "must be text, got None (NoneType)"),
+        ("pasps.queue.share", "both", "must be 'paper' or 'edge', or null, got 'both' (str)"),
         ("pasps.wire.max.frame.bytes", 2**31, "must be an integer of at least 4096 and at most 2147483647, got 2147483648 (int)"),
     ],
 )
@@ -50,6 +57,13 @@ def test_an_ill_typed_value_is_refused_with_what_was_expected(key: str, value: A
         check({key: value}, "")
     assert str(caught.value) == f"configuration key {key!r} {expected}"
     assert caught.value.key == key
+
+
+def test_text_is_taken_as_it_is_and_a_choice_only_as_it_is_listed() -> None:
+    given = {"pasps.policy": "somebody's own", "pasps.predictor": "ann", "pasps.queue.share": "edge"}
+    assert check(given, "here") == given
+    assert check({"pasps.policy": None, "pasps.queue.share": None}, "here") == {"pasps.policy": None, "pasps.queue.share": None}
+    assert not KEYS["pasps.queue.share"].accepts("Edge")
 
 
 def test_only_some_keys_stand_on_a_component() -> None:
@@ -75,6 +89,11 @@ def test_what_is_no_mapping_or_no_name_is_refused() -> None:
         ("topology.workers = null", ("topology.workers", None)),
         ("topology.message.timeout.secs=2", ("topology.message.timeout.secs", 2.0)),
         ("topology.debug=TRUE", ("topology.debug", True)),
+        ("pasps.policy=pa-sps", ("pasps.policy", "pa-sps")),
+        ("pasps.policy=null", ("pasps.policy", None)),
+        ("pasps.predictor=12", ("pasps.predictor", "12")),
+        ("pasps.predictor.url=http://there:80/?a=b", ("pasps.predictor.url", "http://there:80/?a=b")),
+        ("pasps.queue.share=paper", ("pasps.queue.share", "paper")),
         ("my.number=12", ("my.number", 12)),
         ("my.list=[1, 2]", ("my.list", [1, 2])),
         ("my.nothing=null", ("my.nothing", None)),
@@ -96,6 +115,8 @@ def test_an_option_is_parsed_by_the_type_of_its_key(text: str, expected: tuple[s
         ("topology.workers=many", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 'many'"),
         ("topology.debug=yes", "option: configuration key 'topology.debug' must be true or false, got 'yes'"),
         ("topology.workers=0", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 0 (int)"),
+        ("pasps.queue.share=all", "option: configuration key 'pasps.queue.share' must be 'paper' or 'edge', or null, got 'all' (str)"),
+        ("pasps.predictor=", "option: configuration key 'pasps.predictor' must be text, got '' (str)"),
         ("topology.debug=null", "option: configuration key 'topology.debug' must be true or false, got None (NoneType)"),
     ],
 )
@@ -119,11 +140,12 @@ def test_later_layers_lie_over_earlier_ones_and_all_over_the_defaults() -> None:
 
 def test_every_default_is_a_value_that_its_key_takes() -> None:
     check({key.name: key.default for key in KEYS.values()}, "defaults")
-    assert all(key.doc and len(key.doc) < 80 for key in KEYS.values())
+    assert all(key.doc and len(key.doc) < 100 for key in KEYS.values())
 
 
-def test_the_runtime_reads_every_key_once() -> None:
-    assert len(fields(Settings)) == len(KEYS)
+def test_the_runtime_and_the_control_loop_read_every_key_once() -> None:
+    elastic = len(fields(ElasticSettings)) - 1 + len(fields(PolicySettings))  # one field holds the other record
+    assert len(fields(Settings)) + elastic == len(KEYS)
 
 
 def test_settings_have_the_documented_defaults() -> None:
