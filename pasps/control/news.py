@@ -26,7 +26,9 @@ class News:
             if left is not None and left <= 0:
                 return False
             try:
-                await asyncio.wait_for(self._event.wait(), left)
+                # not wait_for: before Python 3.12 that can swallow a cancellation, and whoever cancelled waits for ever
+                async with asyncio.timeout(left):
+                    await self._event.wait()
             except TimeoutError:
                 return condition()
         return True

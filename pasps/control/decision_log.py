@@ -1,0 +1,84 @@
+"""The ledger: one record for each decision, with all that led to it and what was done. Pure: text in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import msgspec
+
+from pasps.control.plan import Plan
+from pasps.control.situation import Moment, Situation
+from pasps.errors import InvalidError
+
+SCHEMA = "pasps.decision/1"
+
+
+class Outcome(StrEnum):
+    """What became of one bolt's change."""
+
+    DONE = "DONE"
+    """Every live worker routes by it."""
+    POSTPONED = "POSTPONED"
+    """It would move keyed tasks between workers; that waits for the end of the interval."""
+    HELD = "HELD"
+    """Somebody set this bolt by hand; the loop leaves it alone until it is released."""
+    FAILED = "FAILED"
+    """The change was refused, or not confirmed in time; `error` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What was done for one bolt: replicas before, planned, and after (observed)."""
+
+    before: int
+    planned: int
+    after: int
+    outcome: Outcome
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why.
+
+    `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done.
+    """
+
+    number: int
+    time: float
+    uptime: float
+    moment: Moment
+    policy: str
+    situation: Situation | None
+    plan: Plan
+    acts: Mapping[str, Act] = field(default_factory=dict)
+    version: int = 0
+    notes: tuple[str, ...] = ()
+    schema: str = SCHEMA
+
+
+def written(record: Record) -> bytes:
+    """One line of JSON, without its end."""
+    return msgspec.json.encode(record)
+
+
+def read(line: bytes | str) -> Record:
+    """The record in a line.
+
+    Raises:
+        InvalidError: it is none, or of another schema.
+    """
+    try:
+        record = msgspec.json.decode(line, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidError(f"decision log: expected a record of schema {SCHEMA!r} as JSON, got {line[:80]!r}: {error}") from error
+    if record.schema != SCHEMA:
+        raise InvalidError(f"decision log: expected schema {SCHEMA!r}, got {record.schema!r}")
+    return record
+
+
+def replayed(record: Record, plan: Callable[[Situation], Plan]) -> Plan:
+    """The plan that a policy makes of the record's situation now: equal to `record.plan` while the policy is the same."""
+    return record.plan if record.situation is None else plan(record.situation)

@@ -1,0 +1,274 @@
+"""The MAPE loop: monitor, analyze, plan, execute, and a record of it. Knows no process and no socket; its owner calls `tick`.
+
+A decision's walk begins here: `tick` takes a snapshot, `decide` makes a plan of it and gives it to the actuator.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pasps.clock import Clock
+from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.model import estimate, never_resting
+from pasps.control.monitor import Machine, Monitor
+from pasps.control.plan import Plan
+from pasps.control.policies.policy import Policy
+from pasps.control.situation import Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
+from pasps.errors import InvalidError
+from pasps.metrics import Stats
+
+_log = logging.getLogger(__name__)
+
+_RECENT = 60
+_ARRIVALS = 10
+_REST = 10.0
+"""Between the cycles, asking for a forecast may take this small a part of the time: one in ten."""
+_NEAR = 0.4
+"""A moment this part of a second (of its pace, if that is shorter) ahead is taken as here: ticks are not on the dot."""
+
+
+class Forecasts(Protocol):
+    """Who forecasts: the ladder around a predictor."""
+
+    async def forecast(self, samples: Sequence[float], horizon: int, now: float) -> Forecast | None:
+        """Events of each of the next `horizon` seconds; None: nobody can tell. Never raises, and keeps its own deadline."""
+
+
+class Actuator(Protocol):
+    """Who makes a plan true."""
+
+    async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
+        """Publish one table with these active replicas; the tasks of the bolts in `stay` must not change worker.
+
+        Returns what was done for each bolt, and the version of the table that stands.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """What the loop is made of. `benchmark`: et_i by bolt; `log` gets each record, on the loop's thread, and must not block."""
+
+    shape: TopologyShape
+    policy: Policy
+    settings: PolicySettings
+    log: Callable[[Record], None]
+    benchmark: Mapping[str, float] = field(default_factory=dict)
+
+
+class MapeLoop:
+    """One for each topology. A decision that fails leaves the table as it is; the next one is made all the same.
+
+    `tick` returns the moment that is due, and its owner then runs `decide`; ticks go on meanwhile, so that no second is missed.
+    """
+
+    def __init__(self, config: LoopConfig, forecasts: Forecasts, actuator: Actuator, clock: Clock) -> None:
+        self.held: dict[str, int] = {}
+        """Bolts that were set by hand, and to what: planned for and written down, but left alone."""
+        self.last: Record | None = None
+        self._config = config
+        self._forecasts, self._actuator, self._clock = forecasts, actuator, clock
+        self._monitor = Monitor(config.shape)
+        self._estimates = Estimates()
+        self._newest: Forecast | None = None
+        self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, config.settings.scale_down_plans or 0))
+        self._problem = ""
+        self._began: float | None = None
+        self._cycle_at = self._correct_at = self._ask_at = 0.0
+        self._number = 0
+        self._deciding = self._asking = False
+        self._uptime = 0.0
+        self._said = ""
+        self._undone: set[tuple[str, Outcome]] = set()
+
+    # ---- monitor
+
+    def tick(self, stats: Stats, machine: Machine) -> Moment | None:
+        """Take a snapshot; returns what is to be decided now. Called at least once a second."""
+        settings = self._config.settings
+        self._uptime = now = stats.uptime_seconds
+        self._problem = self._monitor.take(stats, machine, settings.interval_seconds)
+        if self._began is None:
+            self._began = now
+            warm_up = self._config.policy.warm_up_seconds
+            self._cycle_at = self._correct_at = now + min(settings.interval_seconds, math.inf if warm_up is None else warm_up)
+        if self._deciding:
+            return None
+        cycle = now >= self._cycle_at - _near(settings.interval_seconds)
+        correction = self._config.policy.corrects and now >= self._correct_at - _near(settings.correction_seconds)
+        if cycle:
+            self._cycle_at = _following(self._began, settings.interval_seconds, now)
+        if cycle or correction:
+            self._correct_at = _following(self._began, settings.correction_seconds, now)
+        return "cycle" if cycle else "correction" if correction else None
+
+    def arrived(self) -> float | None:
+        """Events that became due in the last whole second; None before there was one."""
+        samples = self._monitor.samples()
+        return samples[-1] if samples else None
+
+    def predicted(self) -> float | None:
+        """Events expected in the second to come, as far as anybody asked."""
+        return None if self._newest is None else self._newest.total(self._uptime, 1.0)
+
+    # ---- analyze
+
+    async def refresh_forecast(self) -> None:
+        """Ask for a newer forecast, unless nobody needs one, one is asked for already, or asking took long a short while ago."""
+        if self._asking or not self._config.policy.forecasts or self._clock.now() < self._ask_at:
+            return
+        await self._ask()
+
+    async def _ask(self) -> None:
+        self._asking = True
+        began = self._clock.now()
+        try:
+            now, horizon = self._uptime, math.ceil(self._config.settings.interval_seconds)
+            self._newest = await self._forecasts.forecast(self._monitor.samples(), horizon, now)
+        finally:
+            self._asking = False
+            ended = self._clock.now()
+            # a model that takes long to fit must not take the cores from the bolts
+            self._ask_at = ended + _REST * (ended - began)
+
+    # ---- plan and execute
+
+    async def decide(self, moment: Moment) -> None:
+        """Make one decision and carry it out, unless the one before is still under way."""
+        if self._deciding:
+            return
+        self._deciding = True
+        try:
+            await self._decide(moment)
+        except Exception as error:  # noqa: BLE001 - the control cycle's door: the last table stands
+            held = f"the decision failed: {type(error).__name__}: {error}"
+            if not self._is_said(held):
+                _log.exception("a control decision failed")
+            self._write(moment, self._uptime, None, Plan({}, held=held), _Done())
+        finally:
+            self._deciding = False
+
+    async def _decide(self, moment: Moment) -> None:
+        """1. forecast, 2. hold what cannot be judged, 3. estimate, 4. plan, 5. execute, 6. write down."""
+        policy = self._config.policy
+        # who corrects asks beside its decisions all the time, and must not wait for a predictor that hangs
+        wanted = policy.forecasts and (self._newest is None or not policy.corrects)
+        if wanted and not self._asking and not self._problem:
+            await self._ask()  # first: it may take seconds, and the plan is to be made of the newest numbers
+        uptime = self._uptime
+        interval = None if self._problem else self._monitor.interval(self._config.settings.interval_seconds)
+        if interval is None:
+            self._write(moment, uptime, None, Plan({}, held=self._problem or "there is no interval yet to decide from"), _Done())
+            return
+        self._estimates = estimate(self._config.shape, interval, self._estimates, self._config.benchmark)
+        situation = self._situation(moment, interval)
+        plan = self._plan(situation)
+        if not plan.held:
+            self._recent.append({name: bolt.allowed for name, bolt in plan.bolts.items()})
+        acts, version = await self._execute(moment, plan)
+        self._write(moment, uptime, situation, plan, _Done(acts, version or interval.versions[1]))
+
+    def _situation(self, moment: Moment, interval: Interval) -> Situation:
+        return Situation(
+            moment,
+            self._config.shape,
+            interval,
+            self._estimates,
+            self._newest if self._config.policy.forecasts else None,
+            self._config.settings,
+            self._monitor.samples()[-_ARRIVALS:],
+            tuple(self._recent)[-(self._config.settings.scale_down_plans or _ARRIVALS) :],
+        )
+
+    def _plan(self, situation: Situation) -> Plan:
+        try:
+            plan = self._config.policy.plan(situation)
+            if not isinstance(plan, Plan) or not plan.bolts.keys() <= {bolt.id for bolt in self._config.shape.bolts}:
+                raise InvalidError(f"expected a Plan for bolts of this topology, got {plan!r}")
+        except Exception as error:  # noqa: BLE001 - the control cycle's door: anybody's policy; the last table stands
+            held = f"policy {self._config.policy.name!r} raised {type(error).__name__}: {error}"
+            if not self._is_said(held):
+                _log.exception("policy %r raised; replicas stay as they are", self._config.policy.name)
+            return Plan({}, held=held)
+        return plan
+
+    async def _execute(self, moment: Moment, plan: Plan) -> tuple[dict[str, Act], int]:
+        wanted: dict[str, int] = {}
+        acts: dict[str, Act] = {}
+        pools = {bolt.id: bolt.pool for bolt in self._config.shape.bolts}
+        for name, change in ({} if plan.held else plan.changes).items():
+            bolt = plan.bolts[name]
+            if name in self.held:
+                acts[name] = Act(bolt.active, bolt.replicas, bolt.active, Outcome.HELD)
+            elif change:
+                wanted[name] = min(max(1, bolt.replicas), pools[name])
+        if not wanted:
+            return acts, 0
+        stay = frozenset() if moment == "cycle" else frozenset(name for name in wanted if not _saturated(plan, name))
+        done, version = await self._actuator.set_replicas(wanted, stay)
+        return {**acts, **done}, version
+
+    def _is_said(self, held: str) -> bool:
+        """Whether the last decision was held for the same reason, whatever the details."""
+        return held.partition(":")[0] == self._said.partition(":")[0]
+
+    def _write(self, moment: Moment, uptime: float, situation: Situation | None, plan: Plan, done: _Done) -> None:
+        """A cycle is always written down; a correction when something was done, or could not be for the first time since the cycle."""
+        changed, self._said = not self._is_said(plan.held), plan.held
+        if plan.held and changed:
+            _log.warning("replicas stay as they are: %s", plan.held)
+        outcomes = {(name, act.outcome) for name, act in done.acts.items() if act.outcome is not Outcome.HELD}
+        news = outcomes - self._undone or (plan.held and changed)
+        before = self._undone if moment == "correction" else set()
+        self._undone = before | {(name, outcome) for name, outcome in outcomes if outcome is not Outcome.DONE}
+        if moment == "correction" and not news:
+            return
+        self._number += 1
+        for name, act in done.acts.items():
+            if act.before != act.after:
+                _log.info("bolt %s: %d -> %d active, table %d, %s %d", name, act.before, act.after, done.version, moment, self._number)
+        now, policy = self._clock.wall(), self._config.policy.name
+        self.last = Record(self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, _notes(situation))
+        self._config.log(self.last)
+
+
+def _near(pace_seconds: float) -> float:
+    return _NEAR * min(1.0, pace_seconds)
+
+
+def _following(began: float, pace_seconds: float, now: float) -> float:
+    """The first moment of that pace after `now`; counted from the beginning, so that nothing drifts."""
+    passed = math.floor((now + _near(pace_seconds) - began) / pace_seconds)
+    return began + (passed + 1) * pace_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What was done of a plan, and the table's version after it."""
+
+    acts: Mapping[str, Act] = field(default_factory=dict)
+    version: int = 0
+
+
+def _saturated(plan: Plan, name: str) -> bool:
+    """Whether a bolt has more to do than its active replicas can carry even when they never rest."""
+    bolt = plan.bolts[name]
+    return bolt.replicas > bolt.active and bolt.terms is not None and never_resting(bolt.terms) > bolt.active
+
+
+def _notes(situation: Situation | None) -> tuple[str, ...]:
+    """What whoever reads the record should know of its numbers."""
+    if situation is None:
+        return ()
+    times = situation.estimates.execution.items()
+    notes = [f"{name}: {time.note}" for name, time in times if time.note.startswith("oversubscribed")]
+    if situation.interval.lower_bound:
+        notes.append("the input is a lower bound: a spout was held back and does not tell its backlog")
+    forecast = situation.forecast
+    if forecast is not None and forecast.source != "predictor" and forecast.why:
+        notes.append(f"forecast: {forecast.source}, {forecast.why}")
+    return tuple(notes)

@@ -1,0 +1,42 @@
+"""The policies: each a file with one function. Others are found by the entry point group `pasps.policies`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+
+from pasps.control.policies import pa_sps, pasps, presps, static
+from pasps.control.policies.policy import Policy
+from pasps.errors import ConfigError
+
+GROUP = "pasps.policies"
+BUILT_IN = {policy.name: policy for policy in (pasps.POLICY, pa_sps.POLICY, presps.POLICY, static.POLICY)}
+
+__all__ = ["BUILT_IN", "GROUP", "Policy", "policy_named", "policy_names"]
+
+
+def policy_names() -> list[str]:
+    """All names that `pasps.policy` takes here, ours first."""
+    return [*BUILT_IN, *sorted({point.name for point in entry_points(group=GROUP)} - BUILT_IN.keys())]
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of that name.
+
+    Raises:
+        ConfigError: there is none (with the nearest name), or a package's own cannot be loaded or is no Policy.
+    """
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            found: object = point.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError("pasps.policy", f"names {name!r}, which {point.value} does not load: {error}") from error
+        if not isinstance(found, Policy):
+            raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} is {found!r}, no pasps.control.policies.Policy")
+        return found
+    names = policy_names()
+    near = get_close_matches(name.lower().replace("_", "-"), names, n=1)
+    cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    raise ConfigError("pasps.policy", f"names no policy: {name!r}", cure=cure)

@@ -1,0 +1,94 @@
+"""Ours: looks a second or two ahead, corrects itself every second, leaves room, and never plans more than the cores can carry.
+
+Within an interval the plan follows the larger of the newest forecast and what just came in, and adds what it takes to work off
+the queues in a short time. At the end of an interval bolts whose keyed tasks would move between workers, which the loop does not
+let move in between, are planned for the highest second of the coming interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pasps.control.capacity import within_the_cores
+from pasps.control.model import Reading, terms
+from pasps.control.plan import BoltPlan, Clamp, Plan
+from pasps.control.policies.policy import Policy, as_asked
+from pasps.control.situation import BoltShape, Situation
+
+TARGET_UTILISATION = 0.8
+SCALE_DOWN_PLANS = 5
+DRAIN_SECONDS = 1.0
+_CORRECTIONS_AHEAD = 2.0
+
+
+def plan(situation: Situation) -> Plan:
+    """One decision, at the end of an interval or within it."""
+    settings = situation.settings
+    span = _CORRECTIONS_AHEAD * settings.correction_seconds
+    target = settings.target_utilisation or TARGET_UTILISATION
+    drain = settings.drain_seconds or DRAIN_SECONDS
+    events = _expected(situation, span)
+    near = terms(situation, events, Reading(span, target=target, drain_seconds=drain), _waiting(situation))
+    if situation.moment == "cycle":
+        ahead = _highest(situation, span)
+        far = terms(situation, max(events, ahead), Reading(span, target=target, drain_seconds=drain), _waiting(situation))
+        near = {bolt.id: far[bolt.id] if _is_bound(bolt, situation) else near[bolt.id] for bolt in situation.shape.bolts}
+    asked = within_the_cores(situation, as_asked(situation, near, events))
+    return _scaled_down_later(situation, asked, settings.scale_down_plans or SCALE_DOWN_PLANS)
+
+
+def _expected(situation: Situation, seconds: float) -> float:
+    """Events of the next `seconds`: as forecast, but no fewer than the last second lets expect."""
+    forecast, arrivals = situation.forecast, situation.arrivals
+    ahead = forecast.total(situation.interval.ended, seconds) if forecast is not None else 0.0
+    now = arrivals[-1] * seconds if arrivals else situation.interval.due * seconds / situation.interval.seconds
+    return max(ahead, now)
+
+
+def _highest(situation: Situation, seconds: float) -> float:
+    """The most events of any `seconds` of the coming interval, as forecast."""
+    forecast, end = situation.forecast, situation.settings.interval_seconds
+    if forecast is None:
+        return 0.0
+    starts = range(max(1, int(end - seconds) + 1))
+    return max(forecast.total(situation.interval.ended + start, seconds) for start in starts)
+
+
+def _is_bound(bolt: BoltShape, situation: Situation) -> bool:
+    return bolt.keyed and situation.interval.workers > 1
+
+
+def _waiting(situation: Situation) -> dict[str, float]:
+    """Eq. 7 by edges, without the events that replicas have in hand: those wait for nobody."""
+    interval, selectivity = situation.interval, situation.estimates.selectivity
+    found = {name: float(spout.backlog) for name, spout in interval.spouts.items()}
+    for bolt in situation.shape.bolts:
+        now = interval.bolts[bolt.id]
+        own = max(0, now.queued - now.active * bolt.concurrency)
+        found[bolt.id] = own + sum(found[source] * selectivity[bolt.id][source] for source in bolt.sources)
+    return found
+
+
+def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
+    """Fewer replicas only when so many plans agree; bound bolts only at the end of an interval, or its highest second is forgotten."""
+    bolts: dict[str, BoltPlan] = {}
+    for shape in situation.shape.bolts:
+        bolt = plan.bolts[shape.id]
+        past = [before[shape.id] for before in situation.recent if shape.id in before]
+        last = past[max(0, len(past) - (plans - 1)) :]
+        may = len(last) == plans - 1 and not (situation.moment == "correction" and _is_bound(shape, situation))
+        most = max([bolt.allowed, *last]) if may else bolt.active
+        kept = max(bolt.allowed, min(bolt.active, most))
+        clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
+        bolts[shape.id] = replace(bolt, replicas=kept, clamps=clamps)
+    return Plan(bolts, plan.input)
+
+
+POLICY = Policy(
+    "pasps",
+    "ours: corrects every second from forecast and queues, keeps replicas below full use, within the cores",
+    plan,
+    forecasts=True,
+    corrects=True,
+    warm_up_seconds=1.0,
+)

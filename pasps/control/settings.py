@@ -1,0 +1,51 @@
+"""What the control loop is told by a topology's configuration, in its own units. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pasps.config import check, merged
+from pasps.control.situation import PolicySettings
+
+_MOST_FORECAST_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticSettings:
+    """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started."""
+
+    policy: str | None
+    predictor: str
+    predictor_url: str | None
+    predictor_token: str | None
+    forecast_seconds: float
+    plan: PolicySettings
+
+    @classmethod
+    def from_config(cls, conf: Mapping[str, Any]) -> ElasticSettings:
+        """Read `conf`; what it leaves out has its default.
+
+        Raises:
+            ConfigError: an unknown or ill-typed key.
+        """
+        conf = merged(check(conf, "configuration"))
+        seconds = float(conf["pasps.interval.secs"])
+        deadline = conf["pasps.predictor.timeout.secs"]
+        return cls(
+            policy=conf["pasps.policy"],
+            predictor=conf["pasps.predictor"],
+            predictor_url=conf["pasps.predictor.url"],
+            predictor_token=conf["pasps.predictor.token"],
+            forecast_seconds=min(_MOST_FORECAST_SECONDS, seconds / 2) if deadline is None else float(deadline),
+            plan=PolicySettings(
+                interval_seconds=seconds,
+                correction_seconds=min(seconds, float(conf["pasps.correction.secs"])),
+                queue_share=conf["pasps.queue.share"],
+                target_utilisation=conf["pasps.target.utilisation"],
+                scale_down_plans=conf["pasps.scale.down.plans"],
+                drain_seconds=conf["pasps.drain.secs"],
+                static_replicas=conf["pasps.static.replicas"],
+            ),
+        )

@@ -1,0 +1,167 @@
+"""What a policy decides from: the topology's shape, one interval's numbers, what was learned so far, and the forecast.
+
+Immutable, and all of it JSON, so that a decision can be written down and made again. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Moment = Literal["cycle", "correction"]
+"""A decision at the end of an interval td, or one in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoltShape:
+    """What of a bolt stays as it is while it runs. `waits`: it runs on threads or awaits, so its replicas need no core each."""
+
+    id: str
+    pool: int
+    sources: tuple[str, ...]
+    waits: bool = False
+    concurrency: int = 1
+    keyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyShape:
+    """The spouts, and the bolts in topological order."""
+
+    spouts: tuple[str, ...]
+    bolts: tuple[BoltShape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpoutInterval:
+    """A spout in one interval. `backlog` at its end; `lower_bound`: it was held back and cannot tell what became due."""
+
+    due: float
+    emitted: int
+    backlog: int = 0
+    lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoltInterval:
+    """A bolt in one interval: λ_i^p by source, μ_i, q_i at its end, and the seconds its replicas spent on μ_i.
+
+    `replicas` has for each replica that finished something: μ_ij and its seconds.
+    """
+
+    received: Mapping[str, int]
+    processed: int
+    queued: int
+    active: int
+    seconds: float = 0.0
+    replicas: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The difference of two complete snapshots. Times are the topology's uptime in seconds; `versions` those of the table.
+
+    `busy` is the share of all cores' time that anybody used; None: not known.
+    """
+
+    number: int
+    began: float
+    ended: float
+    spouts: Mapping[str, SpoutInterval]
+    bolts: Mapping[str, BoltInterval]
+    versions: tuple[int, int] = (1, 1)
+    workers: int = 1
+    cores: int = 1
+    busy: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return self.ended - self.began
+
+    @property
+    def due(self) -> float:
+        """λ_G: the events that became due."""
+        return sum(spout.due for spout in self.spouts.values())
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether λ_G may have been more than was seen."""
+        return any(spout.lower_bound for spout in self.spouts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionTime:
+    """et_i, and where it comes from: the benchmark's file, this interval (live), an earlier one (last), or nowhere."""
+
+    seconds: float | None
+    source: Literal["file", "live", "last", "unknown"]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What was learned so far. `selectivity` is θ_i^p by bolt and source, `share` θ_i by component, spouts included.
+
+    `active` are the replicas that the execution times were measured with.
+    """
+
+    selectivity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    share: Mapping[str, float] = field(default_factory=dict)
+    execution: Mapping[str, ExecutionTime] = field(default_factory=dict)
+    active: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Events expected to become due in each second after `made_at` (the topology's uptime). `why` it is not the predictor's own."""
+
+    made_at: float
+    predictions: tuple[float, ...]
+    model: str
+    source: Literal["predictor", "last good", "basic"] = "predictor"
+    why: str = ""
+
+    def total(self, now: float, seconds: float) -> float:
+        """Events expected in the `seconds` after `now`. What lies beyond the predictions is as their mean."""
+        if not self.predictions:
+            return 0.0
+        begin = max(0.0, now - self.made_at)
+        end, whole, last = begin + seconds, 0.0, float(len(self.predictions))
+        for index in range(int(min(begin, last)), math.ceil(min(end, last))):
+            whole += self.predictions[index] * (min(end, index + 1.0) - max(begin, float(index)))
+        beyond = end - max(begin, last)
+        return whole + max(0.0, beyond) * sum(self.predictions) / last
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """td and the guards. None: the policy's own choice. `drain_seconds`: the time within which a queue should be gone."""
+
+    interval_seconds: float = 30.0
+    correction_seconds: float = 1.0
+    queue_share: Literal["paper", "edge"] | None = None
+    target_utilisation: float | None = None
+    scale_down_plans: int | None = None
+    drain_seconds: float | None = None
+    static_replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a policy may look at.
+
+    `interval` is the last whole td; in a correction, the last td seconds or as much as there was. `arrivals` are the events that
+    became due in each of the last seconds, `recent` what the last decisions asked for by bolt before any delay; newest last.
+    """
+
+    moment: Moment
+    shape: TopologyShape
+    interval: Interval
+    estimates: Estimates
+    forecast: Forecast | None
+    settings: PolicySettings = PolicySettings()
+    arrivals: tuple[float, ...] = ()
+    recent: tuple[Mapping[str, int], ...] = ()

@@ -1,0 +1,96 @@
+"""PA-SPS: Eq. 2 to 7 and Algorithm 2, once an interval."""
+
+from __future__ import annotations
+
+import pytest
+
+from pasps.control.plan import Clamp, Plan
+from pasps.control.policies.pa_sps import POLICY, plan
+from pasps.control.situation import BoltInterval, Situation, TopologyShape
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+
+THREE = shape(bolt("a", "s"), bolt("b", "a"), bolt("c", "b"))
+TIMES = {"a": 0.2, "b": 0.1, "c": 0.4}
+
+
+def deciding(*predictions: float, of: TopologyShape = THREE, seconds: float = 1.0, **bolts: BoltInterval) -> Situation:
+    """At the end of a quiet interval; et 200, 100 and 400 ms."""
+    now = interval({"s": due(10)}, {b.id: bolts.get(b.id, did()) for b in of.bolts}, seconds=seconds)
+    return situation(of, now, known(of, {b.id: TIMES[b.id] for b in of.bolts}), forecast(*predictions))
+
+
+def test_the_paper_s_example_exactly() -> None:
+    found = plan(deciding(10.0))
+    assert (found.replicas, found.input) == ({"a": 2, "b": 1, "c": 4}, 10.0)
+
+
+def test_algorithm_2_activates_and_deactivates_the_difference() -> None:
+    found = plan(deciding(10.0, a=did(active=1), b=did(active=1), c=did(active=7)))
+    assert found.changes == {"a": 1, "c": -3}
+
+
+def test_the_input_is_the_sum_of_the_predictions_over_the_interval() -> None:
+    assert plan(deciding(10.0, 20.0, 30.0, seconds=3.0)).input == 60.0
+    assert plan(deciding(10.0, 20.0, seconds=1.5)).input == 20.0
+
+
+def test_an_older_forecast_is_read_from_where_it_is_now() -> None:
+    late = situation(THREE, deciding(1.0).interval, known(THREE, TIMES), forecast(1.0, 2.0, 4.0, made_at=98.0))
+    assert plan(late).input == 4.0
+    beyond = situation(THREE, deciding(1.0).interval, known(THREE, TIMES), forecast(1.0, 2.0, 6.0, made_at=90.0))
+    assert plan(beyond).input == 3.0, "what lies beyond the predictions is as their mean"
+
+
+def test_a_need_above_the_pool_is_clamped_and_said() -> None:
+    needs = plan(deciding(100.0)).bolts["c"]
+    assert (needs.asked, needs.allowed, needs.replicas, needs.clamps) == (40, 8, 8, (Clamp.AT_POOL,))
+
+
+def test_no_input_leaves_one_replica() -> None:
+    assert plan(deciding(0.0, a=did(active=5))).replicas == {"a": 1, "b": 1, "c": 1}
+
+
+def test_queues_are_added_as_equation_7_is_printed_unless_it_is_to_be_by_edge() -> None:
+    of = shape(bolt("a", "s"), bolt("b", "a"))
+    now = interval({"s": due(10, backlog=5)}, {"a": did(queued=10), "b": did()}, seconds=1.0)
+    estimates = known(of, {"a": 0.1, "b": 0.1}, {"a": {"s": 1.0}, "b": {"a": 0.5}})
+    as_printed = plan(situation(of, now, estimates, forecast(0.0)))
+    by_edge = plan(situation(of, now, estimates, forecast(0.0), queue_share="edge"))
+    assert [as_printed.bolts[name].terms.from_queues for name in "ab"] == [15.0, 15.0]  # type: ignore[union-attr]
+    assert [by_edge.bolts[name].terms.from_queues for name in "ab"] == [15.0, 7.5]  # type: ignore[union-attr]
+
+
+def test_guards_are_off_unless_set() -> None:
+    now = deciding(10.0, a=did(active=8))
+    assert plan(now).replicas["a"] == 2
+    spacious = situation(now.shape, now.interval, now.estimates, now.forecast, target_utilisation=0.5)
+    assert plan(spacious).replicas == {"a": 4, "b": 2, "c": 8}
+
+
+def test_a_drain_time_weighs_the_queues_more() -> None:
+    now = deciding(*[10.0] * 10, seconds=10.0, a=did(queued=20))
+    assert plan(now).replicas["a"] == 3
+    quick = situation(now.shape, now.interval, now.estimates, now.forecast, drain_seconds=1.0)
+    assert plan(quick).replicas["a"] == 2 + 4
+
+
+def test_without_a_forecast_nothing_changes() -> None:
+    now = deciding(1.0)
+    assert plan(situation(now.shape, now.interval, now.estimates)) == Plan({}, held="there is no forecast")
+
+
+def test_a_bolt_without_an_execution_yet_keeps_its_replicas() -> None:
+    now = deciding(10.0, b=did(active=3))
+    found = plan(situation(THREE, now.interval, known(THREE, {**TIMES, "b": None}), now.forecast))
+    assert (found.replicas, found.bolts["b"].clamps) == ({"a": 2, "b": 3, "c": 4}, (Clamp.UNKNOWN,))
+
+
+def test_what_the_loop_needs_to_know() -> None:
+    assert (POLICY.forecasts, POLICY.corrects, POLICY.warm_up_seconds) == (True, False, None)
+
+
+@pytest.mark.parametrize("moment", ["cycle", "correction"])
+def test_every_bolt_gets_its_terms(moment: str) -> None:
+    now = deciding(10.0)
+    found = plan(situation(now.shape, now.interval, now.estimates, now.forecast, moment=moment))
+    assert all(bolt.terms is not None and bolt.terms.seconds == 1.0 for bolt in found.bolts.values())

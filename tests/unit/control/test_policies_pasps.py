@@ -1,0 +1,147 @@
+"""Our own policy: target, corrections, queues, late scale-down, keyed bolts, and what the cores carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pasps.control.plan import Clamp
+from pasps.control.policies.pasps import POLICY, plan
+from pasps.control.situation import BoltInterval, BoltShape, Forecast, Situation
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+
+ENOUGH = (5.0,) * 30
+WAITS = bolt("a", "s", waits=True)
+
+
+def deciding(
+    of: BoltShape = WAITS,
+    now: BoltInterval | None = None,
+    *,
+    et: float | None = 0.1,
+    rate: float = 0.0,
+    ahead: Forecast | None = None,
+    workers: int = 1,
+    recent: tuple[Mapping[str, int], ...] = ({"a": 1},) * 4,
+    **changes: Any,
+) -> Situation:
+    """One bolt that waits, 0.1 s for an event; `rate` arrived in each of the last seconds. td is 30 s."""
+    topology = shape(of)
+    what = interval({"s": due(30 * rate)}, {"a": now or did()}, workers=workers, cores=8)
+    given: dict[str, Any] = {"moment": "correction", "arrivals": (rate,) * 10, **changes}
+    return situation(topology, what, known(topology, {"a": et}), ahead, recent=recent, **given)
+
+
+def replicas(now: Situation) -> int:
+    return plan(now).replicas["a"]
+
+
+def test_replicas_are_to_be_busy_for_four_fifths_of_their_time() -> None:
+    assert replicas(deciding(rate=40)) == 5
+    assert replicas(deciding(rate=40, target_utilisation=1.0)) == 4
+    assert replicas(deciding(rate=40, target_utilisation=0.5)) == 8
+
+
+def test_it_follows_the_larger_of_the_forecast_and_what_just_came() -> None:
+    assert replicas(deciding(rate=8, ahead=forecast(*[40.0] * 30))) == 5
+    assert replicas(deciding(rate=40, ahead=forecast(*[8.0] * 30))) == 5
+    assert replicas(deciding(rate=40)) == 5, "without a forecast too"
+
+
+def test_only_the_next_two_corrections_are_looked_at_within_an_interval() -> None:
+    assert plan(deciding(ahead=forecast(8.0, 8.0, *[80.0] * 28))).input == 16.0
+    assert plan(deciding(ahead=forecast(8.0, 8.0, *[80.0] * 28), correction_seconds=0.5)).input == 8.0
+
+
+def test_before_the_first_whole_second_the_interval_says_what_comes() -> None:
+    assert replicas(deciding(rate=40, arrivals=())) == 5
+
+
+def test_a_queue_is_worked_off_within_a_second() -> None:
+    queue = did(active=1, queued=31)
+    assert plan(deciding(now=queue)).bolts["a"].terms.from_queues == 30  # type: ignore[union-attr]
+    assert replicas(deciding(now=queue)) == 3
+    assert replicas(deciding(now=queue, drain_seconds=3.0)) == 1
+
+
+def test_what_replicas_have_in_hand_is_no_queue() -> None:
+    assert replicas(deciding(now=did(active=4, queued=4), recent=())) in (1, 4)
+    held = plan(deciding(now=did(active=4, queued=4))).bolts["a"].terms
+    assert held is not None
+    assert held.from_queues == 0
+    several = plan(deciding(bolt("a", "s", waits=True, concurrency=10), did(active=4, queued=44))).bolts["a"].terms
+    assert several is not None
+    assert several.from_queues == 4
+
+
+def test_a_spout_s_backlog_is_a_queue_of_every_bolt_behind_it_by_what_the_edges_pass_on() -> None:
+    of = shape(bolt("a", "s", waits=True), bolt("b", "a", waits=True))
+    now = interval({"s": due(0, backlog=40)}, {"a": did(), "b": did(queued=7)})
+    found = plan(situation(of, now, known(of, {"a": 0.1, "b": 0.1}, {"b": {"a": 0.5}}), moment="correction"))
+    assert [found.bolts[name].terms.from_queues for name in "ab"] == [40.0, 6 + 20.0]  # type: ignore[union-attr]
+
+
+def test_scale_down_waits_until_the_largest_of_the_last_plans_allows_it() -> None:
+    now = did(active=5)
+    found = plan(deciding(now=now, recent=({"a": 2}, {"a": 4}, {"a": 1}, {"a": 1}))).bolts["a"]
+    assert (found.allowed, found.replicas, found.clamps) == (1, 4, (Clamp.DELAYED,))
+    assert replicas(deciding(now=now, recent=({"a": 4}, {"a": 1}, {"a": 1}, {"a": 1}, {"a": 1}))) == 1
+
+
+def test_how_many_plans_can_be_set() -> None:
+    recent = ({"a": 4}, {"a": 1})
+    assert replicas(deciding(now=did(active=5), recent=recent, scale_down_plans=2)) == 1
+    assert replicas(deciding(now=did(active=5), recent=recent, scale_down_plans=3)) == 4
+    assert replicas(deciding(now=did(active=5), recent=recent, scale_down_plans=1)) == 1
+
+
+@pytest.mark.parametrize("recent", [(), ({"a": 1},), ({"a": 1},) * 3])
+def test_fewer_plans_than_that_are_not_enough(recent: tuple[Mapping[str, int], ...]) -> None:
+    found = plan(deciding(now=did(active=5), recent=recent)).bolts["a"]
+    assert (found.replicas, found.clamps) == (5, (Clamp.DELAYED,))
+
+
+def test_scale_up_never_waits() -> None:
+    found = plan(deciding(now=did(active=1), rate=40, recent=())).bolts["a"]
+    assert (found.replicas, found.clamps) == (5, ())
+
+
+KEYED = bolt("a", "s", waits=True, keyed=True)
+LATER = (8.0,) * 20 + (40.0,) * 10
+
+
+def test_at_a_cycle_keyed_tasks_of_several_workers_are_planned_for_the_highest_moment_to_come() -> None:
+    ahead = forecast(*LATER)
+    assert replicas(deciding(KEYED, ahead=ahead, workers=2, moment="cycle")) == 5
+    assert replicas(deciding(KEYED, ahead=ahead, workers=1, moment="cycle")) == 1, "they change no worker: correct them later"
+    assert replicas(deciding(WAITS, ahead=ahead, workers=2, moment="cycle")) == 1
+
+
+def test_what_keyed_tasks_were_planned_for_is_not_given_up_before_the_next_cycle() -> None:
+    now = did(active=5)
+    assert replicas(deciding(KEYED, now, ahead=forecast(*LATER), workers=2)) == 5
+    assert replicas(deciding(KEYED, now, rate=64, workers=2)) == 8
+    assert replicas(deciding(KEYED, now, workers=1)) == 1
+
+
+def test_computing_bolts_get_no_more_than_the_cores_and_waiting_ones_what_they_need() -> None:
+    found = plan(deciding(bolt("a", "s"), rate=64, workers=2)).bolts["a"]
+    assert (found.asked, found.replicas, found.clamps) == (8, 2, (Clamp.CAPPED,))
+    assert found.unmet == pytest.approx(128 * (1 - 2 / 6.4))
+    assert replicas(deciding(WAITS, rate=64, workers=2)) == 8
+
+
+def test_capped_plans_are_those_that_scale_down_looks_at() -> None:
+    found = plan(deciding(bolt("a", "s"), did(active=6), rate=64, workers=2, recent=({"a": 2},) * 4)).bolts["a"]
+    assert found.replicas == 2
+
+
+def test_a_bolt_without_an_execution_yet_keeps_its_replicas() -> None:
+    found = plan(deciding(now=did(active=3), et=None, rate=40, recent=({"a": 8},) * 4)).bolts["a"]
+    assert (found.replicas, found.clamps) == (3, (Clamp.UNKNOWN,))
+
+
+def test_what_the_loop_needs_to_know() -> None:
+    assert (POLICY.forecasts, POLICY.corrects, POLICY.warm_up_seconds) == (True, True, 1.0)

@@ -1,0 +1,66 @@
+"""Policies by name: ours, those of packages, and what is said when there is none."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from pasps.control import policies
+from pasps.control.policies import BUILT_IN, Policy, policy_named, policy_names
+from pasps.control.policies.static import plan
+from pasps.errors import ConfigError
+
+MINE = Policy("mine", "a test's own", plan)
+NO_POLICY = 3
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages that bring a policy, one that cannot be imported, one that has not what it says, and one that is something else."""
+    here = __name__
+    points = EntryPoints(
+        EntryPoint(name, value, policies.GROUP)
+        for name, value in [
+            ("mine", f"{here}:MINE"),
+            ("gone", "no.such.module:POLICY"),
+            ("empty", f"{here}:NOTHING"),
+            ("number", f"{here}:NO_POLICY"),
+            ("static", f"{here}:NO_POLICY"),
+        ]
+    )
+    monkeypatch.setattr(policies, "entry_points", points.select)
+
+
+@pytest.mark.parametrize("name", ["pasps", "pa-sps", "presps", "static"])
+def test_ours_are_found_by_name(name: str) -> None:
+    assert policy_named(name).name == name
+    assert policy_named(name) is BUILT_IN[name]
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_or_with_all() -> None:
+    with pytest.raises(ConfigError, match=r"'pasps\.policy' names no policy: 'pa_sps'; did you mean 'pa-sps'\?"):
+        policy_named("pa_sps")
+    with pytest.raises(ConfigError, match="names no policy: 'qqq'; there are pasps, pa-sps, presps, static"):
+        policy_named("qqq")
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_package_s_own_is_found_and_cannot_take_a_name_of_ours() -> None:
+    assert policy_named("mine").about == "a test's own"
+    assert policy_named("static") is BUILT_IN["static"]
+    assert policy_names() == ["pasps", "pa-sps", "presps", "static", "empty", "gone", "mine", "number"]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gone", r"names 'gone', which no\.such\.module:POLICY does not load: No module named 'no'"),
+        ("empty", "names 'empty', which .*:NOTHING does not load"),
+        ("number", r"names 'number', and .*:NO_POLICY is 3, no pasps\.control\.policies\.Policy"),
+    ],
+)
+def test_one_that_does_not_load_or_is_none_is_refused(name: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        policy_named(name)

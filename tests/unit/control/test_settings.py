@@ -1,0 +1,65 @@
+"""From configuration keys to what the loop reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from pasps.control.settings import ElasticSettings
+from pasps.control.situation import PolicySettings
+from pasps.errors import ConfigError
+
+
+def test_the_documented_defaults() -> None:
+    assert ElasticSettings.from_config({}) == ElasticSettings(
+        policy=None,
+        predictor="lr",
+        predictor_url=None,
+        predictor_token=None,
+        forecast_seconds=5.0,
+        plan=PolicySettings(interval_seconds=30.0, correction_seconds=1.0),
+    )
+
+
+def test_every_key_reaches_its_place() -> None:
+    conf = {
+        "pasps.policy": "pa-sps",
+        "pasps.predictor": "fft",
+        "pasps.predictor.url": "http://example.org:8080",
+        "pasps.predictor.token": "secret",
+        "pasps.predictor.timeout.secs": 2,
+        "pasps.interval.secs": 10,
+        "pasps.correction.secs": 0.5,
+        "pasps.target.utilisation": 0.7,
+        "pasps.scale.down.plans": 3,
+        "pasps.drain.secs": 2,
+        "pasps.queue.share": "edge",
+        "pasps.static.replicas": 4,
+        "mine": "passes",
+    }
+    assert ElasticSettings.from_config(conf) == ElasticSettings(
+        policy="pa-sps",
+        predictor="fft",
+        predictor_url="http://example.org:8080",
+        predictor_token="secret",
+        forecast_seconds=2.0,
+        plan=PolicySettings(10.0, 0.5, "edge", 0.7, 3, 2, 4),
+    )
+
+
+@pytest.mark.parametrize(("td", "expected"), [(1, 0.5), (4, 2.0), (10, 5.0), (30, 5.0), (3600, 5.0)])
+def test_a_forecast_may_take_half_an_interval_but_no_more_than_five_seconds(td: float, expected: float) -> None:
+    assert ElasticSettings.from_config({"pasps.interval.secs": td}).forecast_seconds == expected
+
+
+def test_corrections_are_never_further_apart_than_cycles() -> None:
+    settings = ElasticSettings.from_config({"pasps.interval.secs": 2, "pasps.correction.secs": 60})
+    assert settings.plan.correction_seconds == 2.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("pasps.queue.share", "all"), ("pasps.interval.secs", 0.5), ("pasps.target.utilisation", 1.1), ("pasps.polic", "pa-sps")],
+)
+def test_what_the_keys_do_not_take_is_refused(key: str, value: object) -> None:
+    with pytest.raises(ConfigError):
+        ElasticSettings.from_config({key: value})
