@@ -1,0 +1,180 @@
+"""The terms of one bolt in one decision as aligned lines: what Eq. 2 to 7 said, what clamped it, what was done. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.model import rounded_up
+from pasps.control.plan import BoltPlan, Clamp, Terms
+from pasps.control.situation import ExecutionTime, Forecast, Situation
+
+_CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
+    Clamp.AT_POOL: lambda plan: f"asks for {plan.asked}, more than its pool",
+    Clamp.UNKNOWN: lambda plan: f"nothing was executed yet, so what one event takes is not known: stays at {plan.replicas}",
+    Clamp.CAPPED: lambda plan: (
+        f"asks for {plan.asked}, but the cores carry no more than {plan.allowed}"
+        f"{f'; {count(plan.unmet)} of its events cannot be done in that time' if plan.unmet else ''}"
+    ),
+    Clamp.DELAYED: lambda plan: (
+        f"{plan.allowed} would do now, but one of the last plans asked for more: {plan.replicas} for the time being"
+    ),
+}
+_OUTCOMES: Mapping[Outcome, Callable[[Act, int], str]] = {
+    Outcome.DONE: lambda act, version: f"{_change(act)}: table {version}, every live worker routes by it",
+    Outcome.POSTPONED: lambda act, version: f"{_change(act)} would move keyed tasks between workers: waits for the end of the interval",
+    Outcome.HELD: lambda act, version: f"stays at {act.after}: it was set by hand, and is left alone until it is released",
+    Outcome.FAILED: lambda act, version: f"{_change(act)} failed, it has {act.after}: {act.error or 'refused, or not confirmed in time'}",
+}
+_SOURCES: Mapping[str, str] = {
+    "file": "from the benchmark's file",
+    "live": "measured in the last interval",
+    "last": "measured in an earlier interval",
+    "unknown": "nothing was executed yet",
+}
+_FORECASTS: Mapping[str, str] = {"predictor": "{model}", "last good": "the last good forecast of {model}", "basic": "basic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: what it is about (empty: as the line before), what it says, and the equation it is by."""
+
+    label: str
+    text: str
+    equation: str = ""
+
+
+def aligned(rows: list[Row]) -> list[str]:
+    """The rows as lines, indented, with equations in a column of their own."""
+    labels = max((len(row.label) for row in rows), default=0)
+    texts = max((len(row.text) for row in rows if row.equation), default=0)
+    return [f"  {row.label:{labels}}  {f'{row.text:{texts}}  [{row.equation}]' if row.equation else row.text}" for row in rows]
+
+
+def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Row]:
+    """What a decision says of a bolt that it decided about; not `whole`: without how the need came about."""
+    plan = record.plan.bolts[bolt]
+    rows: list[Row] = []
+    if whole and plan.terms is not None and record.situation is not None:
+        rows += _need(record, record.situation, bolt, plan.terms)
+    rows += _asked(record, plan)[: None if whole else 1]
+    rows += [Row("clamps", _CLAMPS[clamp](plan)) for clamp in plan.clamps]
+    act = record.acts.get(bolt)
+    if act is not None:
+        rows.append(Row("done", _OUTCOMES[act.outcome](act, record.version)))
+    elif plan.replicas != plan.active:
+        rows.append(Row("done", f"nothing yet; planned was {plan.active} -> {plan.replicas}"))
+    others = tuple(f"{name}: " for name in record.plan.bolts if name != bolt)
+    rows += [Row("notes", note.removeprefix(f"{bolt}: ")) for note in record.notes if not note.startswith(others)]
+    return [Row("" if i and row.label == rows[i - 1].label else row.label, row.text, row.equation) for i, row in enumerate(rows)]
+
+
+def expected_text(record: Record) -> str:
+    """`412 expected, lr`, or nothing when it planned for no input."""
+    if record.plan.input is None:
+        return ""
+    expected = f"{count(record.plan.input)} expected"
+    if record.situation is None:
+        return expected
+    spans = (plan.terms.seconds for plan in record.plan.bolts.values() if plan.terms is not None)
+    seconds = next(spans, record.situation.settings.interval_seconds)
+    return f"{expected}, {_basis(record.situation, record.plan.input, seconds)[0]}"
+
+
+def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list[Row]:
+    """Eq. 4 and 7, and where et_i comes from."""
+    interval = situation.interval
+    events = terms.from_input / terms.share if terms.share else record.plan.input or 0.0
+    planned = record.plan.input is None or math.isclose(events, record.plan.input, rel_tol=1e-9)
+    # what is planned for a later second than the others' can come from a forecast alone
+    basis = _basis(situation, events, terms.seconds) if planned or situation.forecast is None else (_model(situation.forecast),)
+    span = f"the {'next' if planned else 'busiest'} {seconds_text(terms.seconds)}{'' if planned else ' of the interval'}"
+    came = f"{'at least ' if interval.lower_bound else ''}{count(interval.due)} came in the last {seconds_text(interval.seconds)}"
+    rows = [
+        Row("input", f"{count(events)} events expected in {span}  ({'; '.join((*basis, came))})"),
+        Row("input", f"x share {_share(terms.share)} = {count(terms.from_input)} reach it", "Eq. 4"),
+    ]
+    queued = interval.bolts[bolt].queued if bolt in interval.bolts else 0
+    rows.append(Row("queues", f"{count(terms.from_queues)} of what is queued reach it  ({count(queued)} queued here)", "Eq. 7"))
+    time = situation.estimates.execution.get(bolt)
+    if time is not None:
+        rows.append(Row("time", _time(time, record.notes)))
+    return rows
+
+
+def _asked(record: Record, plan: BoltPlan) -> list[Row]:
+    """Eq. 2, and what the policy aims at."""
+    terms = plan.terms
+    if terms is None:
+        return [Row("needs", f"{plan.asked}, says policy {record.policy}")]
+    if terms.replicas is None or terms.execution_seconds is None:
+        return []
+    each, span = seconds_text(terms.execution_seconds), seconds_text(terms.seconds)
+    hands = f" / {terms.concurrency} at a time" if terms.concurrency > 1 else ""
+    if terms.target == 1.0 and terms.drain_seconds is None:
+        sum_ = f"{count(terms.total)} events x {each} / {span}"
+        return [Row("needs", f"{sum_}{hands} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2")]
+    drain = terms.seconds if terms.drain_seconds is None else terms.drain_seconds
+    sum_ = f"{count(terms.from_input)} x {each} / ({span} x {terms.target:g}) + {count(terms.from_queues)} x {each} / {seconds_text(drain)}"
+    sum_ = f"({sum_}){hands}" if hands else sum_
+    aims = f"a replica is to be busy {terms.target:.0%} of its time with what comes in, and queues are to be gone in {seconds_text(drain)}"
+    return [Row("needs", f"{sum_} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2"), Row("needs", aims)]
+
+
+def _basis(situation: Situation, events: float, seconds: float) -> tuple[str, ...]:
+    """Where the expected input comes from, and what the forecast says otherwise."""
+    forecast = situation.forecast
+    if forecast is None:
+        return ("as just came in",)
+    predicted = forecast.total(situation.interval.ended, seconds)
+    if math.isclose(predicted, events, rel_tol=1e-9):
+        return (_model(forecast),)
+    return "as just came in", f"{_model(forecast)} expects {count(predicted)}"
+
+
+def _model(forecast: Forecast) -> str:
+    return _FORECASTS[forecast.source].format(model=forecast.model)
+
+
+def _time(time: ExecutionTime, notes: tuple[str, ...]) -> str:
+    text = _SOURCES[time.source] if time.seconds is None else f"{seconds_text(time.seconds)} for one event, {_SOURCES[time.source]}"
+    said = any(note.endswith(time.note) for note in notes)
+    return text if said or not time.note else f"{text}; {time.note}"
+
+
+def _rounded(plan: BoltPlan, replicas: float) -> str:
+    if plan.asked != rounded_up(replicas):
+        return f", asks for {plan.asked}"
+    return f", rounded up {plan.asked}" if replicas > 0 else ", at least 1"
+
+
+def _change(act: Act) -> str:
+    return f"{act.before} -> {act.planned}"
+
+
+def _replicas(replicas: float) -> str:
+    """With as many digits as it takes to see which way it is rounded."""
+    for digits in (2, 4, 6, 9):
+        text = f"{replicas:.{digits}f}"
+        if rounded_up(float(text)) == rounded_up(replicas):
+            break
+    return f"{text} replica{'' if float(text) == 1 else 's'}"
+
+
+def _share(share: float) -> str:
+    return f"{share:.2f}" if math.isclose(round(share, 2), share) else f"{share:.4g}"
+
+
+def count(events: float) -> str:
+    """Events, of which forecasts and shares make parts: `412`, `1,234.57`, `0.0042`."""
+    if 0 < abs(events) < 1:
+        return f"{events:.4g}"
+    return f"{events:,.2f}".rstrip("0").rstrip(".")
+
+
+def seconds_text(seconds: float) -> str:
+    """With four digits: `30 s`, `0.185 s`, `1.25 ms`, `4.2 µs`."""
+    unit, size = next(((unit, size) for unit, size in (("s", 1.0), ("ms", 1e-3)) if seconds >= size / 10), ("µs", 1e-6))
+    return f"{seconds / size:.4g} {unit}"
