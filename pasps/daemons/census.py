@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
@@ -17,6 +18,14 @@ from pasps.metrics import Stats, WorkerCounts
 CUT_SECONDS = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A worker's counters, and when they came."""
+
+    counts: WorkerCounts
+    at: float
+
+
 class Census:
     """One for each topology. `take` is given every `Counts` that comes, asked for or not."""
 
@@ -25,7 +34,7 @@ class Census:
         self._clock = clock
         self._began = clock.now()
         self._cut = 0
-        self._answers: dict[int, dict[str, WorkerCounts]] = {}
+        self._answers: dict[int, dict[str, _Answer]] = {}
         self._dead: list[WorkerCounts] = []
         self._progress = Progress()
         self._news = News()
@@ -33,7 +42,11 @@ class Census:
         self.spout_tasks = [task for name in self.spouts for task in blueprint.components[name].tasks]
 
     async def stats(self, live: Callable[[], ActivationTable], ask: Callable[[str, Cut], None]) -> Stats:
-        """One consistent cut. `live` gives the newest table; who dies meanwhile is not waited for."""
+        """One consistent cut. `live` gives the newest table; who dies meanwhile is not waited for, and counts as dead.
+
+        Its time is when the last worker that has a spout answered, so that a bolt that held up its worker does not make what
+        became due look late.
+        """
         self._cut += 1
         k, answers = self._cut, self._answers.setdefault(self._cut, {})
         asked = set(live().workers)
@@ -41,7 +54,10 @@ class Census:
             ask(worker, Cut(k))
         await self._news.wait_until(lambda: asked & set(live().workers) <= set(answers), CUT_SECONDS)
         del self._answers[k]
-        return stats_of(self._blueprint, live(), answers, self._dead, self._clock.now() - self._began)
+        table = live()
+        alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
+        at = max((a.at for a in alive.values() if a.counts.spouts), default=self._clock.now())
+        return stats_of(self._blueprint, table, {worker: answer.counts for worker, answer in alive.items()}, self._dead, at - self._began)
 
     def take(self, link: WorkerLink, message: Counts) -> None:
         """Counters of a worker."""
@@ -49,7 +65,7 @@ class Census:
         self._progress.take(message.counts)
         answers = self._answers.get(message.k)
         if answers is not None:
-            answers[link.worker] = message.counts
+            answers[link.worker] = _Answer(message.counts, self._clock.now())
             self._news.tell()
 
     def bury(self, link: WorkerLink) -> None:

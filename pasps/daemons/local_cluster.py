@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -14,6 +14,8 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.topology import Topology, blueprint_of
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import LocalLauncher
+from pasps.control.settings import ElasticSettings
+from pasps.daemons.elastic import Elastic, ElasticConfig
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster
 from pasps.daemons.workforce import WorkerInfo
 from pasps.errors import BusyError, ClosedError, InvalidError
@@ -93,6 +95,14 @@ class RunningTopology:
         self._cluster.forget(self)
         self._cluster.call(self._master.kill(wait))
 
+    def on_master(self, make: Callable[[TopologyMaster], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine on the event loop of the topology's master; back with its result.
+
+        For what joins more to a topology: a control socket, whoever decides on replicas. Works after `kill` too, until the
+        cluster is closed.
+        """
+        return self._cluster.call(make(self._master))
+
 
 class LocalCluster:
     """Starts topologies, each on worker processes of its own. A context manager: leaving it kills what still runs.
@@ -119,8 +129,11 @@ class LocalCluster:
         config: Mapping[str, Any] | None = None,
         *,
         active: bool = True,
+        control: ElasticConfig | None = None,
     ) -> RunningTopology:
         """Start a topology; back when all its workers run. With `active=False` its spouts wait for `activate()`.
+
+        Replicas change by hand alone, unless `pasps.policy` names a policy. `control` says more: see `ElasticConfig`.
 
         Raises:
             TopologyError, ConfigError: the topology or a configuration key is wrong; nothing was started.
@@ -130,8 +143,8 @@ class LocalCluster:
         blueprint = blueprint_of(topology, name, config)
         if any(running.name == blueprint.name for running in self._running):
             raise BusyError(f"a topology named {blueprint.name!r} runs in this cluster; kill it first, or give another name")
-        workers = blueprint.config.get("topology.workers") or self._workers or os.cpu_count() or 1
-        master = self.call(_start(blueprint, int(workers), active))
+        workers = worker_count(blueprint, self._workers)
+        master = self.call(_start(blueprint, workers, active, control or _configured(blueprint)))
         running = RunningTopology(self, master)
         self._running.append(running)
         return running
@@ -173,8 +186,21 @@ class LocalCluster:
         self.close()
 
 
-async def _start(blueprint: Blueprint, workers: int, active: bool) -> TopologyMaster:
-    master = TopologyMaster(blueprint, workers, LocalLauncher(WORKER_MODULE), SystemClock())
+def _configured(blueprint: Blueprint) -> ElasticConfig | None:
+    settings = ElasticSettings.from_config(blueprint.config)
+    return None if settings.policy is None else ElasticConfig(settings, settings.policy)
+
+
+def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:
+    """How many worker processes a topology gets here: as configured, else as usual in this cluster, else one for each core."""
+    return int(blueprint.config.get("topology.workers") or usual or os.cpu_count() or 1)
+
+
+async def _start(blueprint: Blueprint, workers: int, active: bool, control: ElasticConfig | None) -> TopologyMaster:
+    clock = SystemClock()
+    master = TopologyMaster(blueprint, workers, LocalLauncher(WORKER_MODULE), clock)
+    if control is not None:
+        master.elastic = Elastic(master, control, clock)
     await master.start(awake=active)
     return master
 

@@ -20,7 +20,9 @@ from pasps.cluster.launcher import Launcher
 from pasps.control.news import News
 from pasps.control.publisher import TablePublisher
 from pasps.control.statistics import left_over
+from pasps.daemons.actuator import TableActuator
 from pasps.daemons.census import Census
+from pasps.daemons.companion import Companion
 from pasps.daemons.messages import (
     Applied,
     Awake,
@@ -36,9 +38,10 @@ from pasps.daemons.messages import (
     ToWorker,
 )
 from pasps.daemons.repair import CONFIRM_SECONDS, Repair
+from pasps.daemons.replica_counts import check_count
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
-from pasps.errors import ClosedError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
+from pasps.errors import ClosedError, DrainTimeoutError, PaspsError, UnmovableError
 from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
@@ -62,6 +65,7 @@ class TopologyMaster:
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
         self.parked: dict[tuple[str, int], int] = {}
         self.state = "STARTING"
+        self.elastic: Companion | None = None
         self._clock = clock
         self._workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone)
         needs = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in blueprint.components.items()}
@@ -73,6 +77,7 @@ class TopologyMaster:
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
         self._repair = Repair(home, self.publisher, self._workforce, self._census, self._broadcast, self._keep)
+        self.actuator = TableActuator(self.publisher, self._repair.movable)
 
     # ---- starting and ending
 
@@ -89,6 +94,8 @@ class TopologyMaster:
             raise
         self.state = "RUNNING"
         self._keep(self._workforce.watch())
+        if self.elastic is not None:
+            await self.elastic.start()
         self.set_awake(awake)
 
     async def kill(self, seconds: float) -> None:
@@ -106,6 +113,8 @@ class TopologyMaster:
             await self._news.wait_until(lambda: self.state == "CLOSED", None)
             return
         gently, self.state = self.state == "RUNNING", "CLOSING"
+        if self.elastic is not None:
+            await self.elastic.close()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -158,12 +167,7 @@ class TopologyMaster:
     async def set_active(self, component: str, count: int) -> int:
         """See `RunningTopology.set_active`."""
         self._check_running()
-        plan = self.blueprint.components.get(component)
-        if plan is None or plan.is_spout:
-            bolts = ", ".join(name for name, p in self.blueprint.components.items() if not p.is_spout)
-            raise InvalidError(f"set_active: expected the id of a bolt ({bolts}), got {component!r}")
-        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= plan.pool:
-            raise InvalidError(f"set_active({component!r}): expected 1 to {plan.pool} replicas (its pool), got {count!r}")
+        check_count(self.blueprint, component, count)
 
         def make(table: ActivationTable) -> ActivationTable | None:
             if len(table.components[component].active) == count:
@@ -171,13 +175,24 @@ class TopologyMaster:
             return self._repair.movable(with_active(table, component, count))
 
         before = len(self.publisher.table.components[component].active)
-        version = await self.publisher.change(make, CONFIRM_SECONDS)
+        if self.elastic is not None:
+            self.elastic.set_by_hand(component, count)  # first: a plan that is under way must not have the last word
+        try:
+            version = await self.publisher.change(make, CONFIRM_SECONDS)
+        except UnmovableError:
+            if self.elastic is not None:
+                self.elastic.release(component)
+            raise
         _log.info("component %s: %d -> %d active, table %d", component, before, count, version)
         return version
 
     async def stats(self) -> Stats:
         """See `RunningTopology.stats`."""
         self._check_running()
+        return await self.cut()
+
+    async def cut(self) -> Stats:
+        """The same while it closes, as long as there are workers."""
         return await self._census.stats(lambda: self.publisher.table, self._workforce.send)
 
     def set_awake(self, awake: bool) -> None:
@@ -185,6 +200,8 @@ class TopologyMaster:
         self._check_running()
         self._repair.awake = awake
         self._broadcast(Awake(awake))
+        if awake and self.elastic is not None:
+            self.elastic.awake()
 
     async def drain(self, seconds: float) -> Stats:
         """See `RunningTopology.drain`."""

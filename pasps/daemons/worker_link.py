@@ -116,7 +116,8 @@ class WorkerLink:
         """
         self.send(Launch(self.worker, self.incarnation, workers, blueprint, table, starts, secret, sys_path))
         try:
-            hello = await asyncio.wait_for(asyncio.shield(self._hello), seconds)
+            async with asyncio.timeout(seconds):
+                hello = await asyncio.shield(self._hello)
         except TimeoutError as error:
             raise WorkerStartError(f"worker {self.worker}: not ready after {seconds:g} s; is an `initialize` blocking?") from error
         except BrokenError as error:
@@ -139,7 +140,8 @@ class WorkerLink:
         self._linked = asyncio.get_running_loop().create_future()
         self.send(message)
         try:
-            linked = await asyncio.wait_for(self._linked, seconds)
+            async with asyncio.timeout(seconds):
+                linked = await self._linked
         except TimeoutError as error:
             raise BrokenError(f"worker {self.worker}: not connected to its peers after {seconds:g} s") from error
         if linked.error:

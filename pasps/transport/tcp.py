@@ -270,7 +270,8 @@ async def dial(host: str, port: int, endpoint: Endpoint, expect: str | None = No
 
     connection = TcpConnection(endpoint, steps, on_shaken)
     try:
-        await asyncio.wait_for(loop.create_connection(lambda: connection, host, port), endpoint.handshake_seconds)
+        async with asyncio.timeout(endpoint.handshake_seconds):
+            await loop.create_connection(lambda: connection, host, port)
         await opened
     except (OSError, TimeoutError) as error:
         raise BrokenError(f"worker {expect or 'any'} at {host}:{port}: no connection ({error!r})") from error

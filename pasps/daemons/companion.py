@@ -1,0 +1,42 @@
+"""What a master knows of the elasticity that was attached to it; the thing itself is in `elastic`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticView:
+    """What people see of it. Rates are events a second: what became due in the last one, and what is expected in the next."""
+
+    policy: str
+    predictor: str | None
+    source: str | None
+    arrived: float | None
+    predicted: float | None
+    decision: str
+    held: Mapping[str, int]
+
+
+class Companion(Protocol):
+    """Controls a topology beside its master, on the same loop."""
+
+    async def start(self) -> None:
+        """The topology is up."""
+
+    def awake(self) -> None:
+        """The spouts begin, or begin again."""
+
+    def set_by_hand(self, component: str, count: int) -> None:
+        """Somebody set a bolt's replicas."""
+
+    def release(self, component: str) -> None:
+        """Whoever set them takes that back."""
+
+    def view(self) -> ElasticView:
+        """What is known now. From any thread; does not block."""
+
+    async def close(self) -> None:
+        """The topology ends."""

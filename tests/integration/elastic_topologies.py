@@ -1,0 +1,79 @@
+"""What the tests of elasticity run: a line of four bolts that wait, fed by a trace, and a record of what was decided about it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from pasps import Bolt, Topology, TopologyContext, Tuple
+from pasps.control import decision_log, run_log
+from pasps.control.decision_log import Record
+from pasps.control.run_log import Sample
+from pasps.control.settings import ElasticSettings
+from pasps.daemons.elastic import ElasticConfig
+from pasps.spouts import TraceSpout
+from tests.integration.running import config
+
+WAIT_SECONDS = 0.01
+POOL = 8
+BOLTS = ("first", "second", "third", "sink")
+
+
+class Step(Bolt):
+    """Waits, then passes the event on."""
+
+    outputs = ["id"]
+    execution = "thread"
+
+    def process(self, tup: Tuple) -> None:
+        time.sleep(WAIT_SECONDS)
+        self.emit([tup.values[0]])
+
+
+class Sink(Bolt):
+    """Waits, then writes the event's id into a file of this instance."""
+
+    execution = "thread"
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        name = f"{ctx.component_id}-{ctx.task_id}-{ctx.worker_id}-{time.time_ns()}.log"
+        self.file = (Path(conf["test.dir"]) / name).open("a", buffering=1)
+
+    def process(self, tup: Tuple) -> None:
+        time.sleep(WAIT_SECONDS)
+        self.file.write(f"{tup.values[0]}\n")
+
+
+class Line(Topology):
+    events = TraceSpout.spec()
+    first = Step.spec(inputs=[events], par=1, pool=POOL)
+    second = Step.spec(inputs=[first], par=1, pool=POOL)
+    third = Step.spec(inputs=[second], par=1, pool=POOL)
+    sink = Sink.spec(inputs=[third], par=1, pool=POOL)
+
+
+class Course:
+    """Everything that a controlled run writes down, as it is written."""
+
+    def __init__(self, directory: Path, rows: list[int], policy: str, **more: Any) -> None:
+        self.records: list[Record] = []
+        self.samples: list[Sample] = []
+        self.conf = config(directory, **{"trace.rows": rows, "trace.step.seconds": 1, "pasps.interval.secs": 1, **more})
+        self.total = sum(rows)
+        self.control = ElasticConfig(
+            ElasticSettings.from_config(self.conf),
+            policy,
+            samples=lambda line: self.samples.append(run_log.read(line)),
+            decisions=lambda line: self.records.append(decision_log.read(line)),
+            predictor_log=directory / "predictor.log",
+        )
+
+    def moves(self, bolt: str) -> int:
+        """Activations and deactivations of a bolt's replicas."""
+        return sum(abs(record.acts[bolt].after - record.acts[bolt].before) for record in self.records if bolt in record.acts)
+
+    def sources(self) -> list[str]:
+        """Where each decision's forecast came from."""
+        forecasts = [record.situation.forecast for record in self.records if record.situation is not None]
+        return [forecast.source for forecast in forecasts if forecast is not None]

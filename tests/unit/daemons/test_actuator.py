@@ -1,0 +1,133 @@
+"""The actuator: one table for all bolts of a plan, and what becomes of each."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pasps.activation import ActivationTable, Routing, first_table
+from pasps.control.decision_log import Act, Outcome
+from pasps.control.publisher import TablePublisher
+from pasps.daemons.actuator import TableActuator
+from pasps.errors import UnmovableError
+
+WORKERS = {"w0": 1, "w1": 1}
+STAY = frozenset({"keyed"})
+
+
+def table() -> ActivationTable:
+    return first_table(
+        {
+            "first": Routing((0,), ("w0", "w1", "w0", "w1")),
+            "second": Routing((0, 1), ("w1", "w0", "w1", "w0")),
+            "keyed": Routing((0,), ("w0", "w1"), (0, 0)),
+        },
+        WORKERS,
+    )
+
+
+class Confirming:
+    """Workers that confirm each table, and each move, as soon as it is sent."""
+
+    def __init__(self, *, confirm: bool = True, versions: ActivationTable | None = None) -> None:
+        self.tables: list[ActivationTable] = []
+        self.confirm = confirm
+        self.publisher = TablePublisher(versions or table(), self.send)
+
+    def send(self, worker: str, sent: ActivationTable) -> None:
+        if worker == "w0" or len(sent.workers) == 1:
+            self.tables.append(sent)
+        if self.confirm:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self.publisher.applied, worker, sent.version)
+            for task in range(2):
+                loop.call_soon(self.publisher.moved, "keyed", task, sent.version)
+
+
+def anything(wanted: ActivationTable) -> ActivationTable:
+    return wanted
+
+
+def stuck(wanted: ActivationTable) -> ActivationTable:
+    if wanted.components["keyed"].active != (0,):
+        raise UnmovableError("keyed", 1, "socket", "cannot pickle")
+    return wanted
+
+
+def test_all_changes_of_a_plan_are_one_table() -> None:
+    workers = Confirming()
+    acts, version = asyncio.run(TableActuator(workers.publisher, anything).set_replicas({"first": 3, "second": 1}, frozenset()))
+    assert version == 2
+    assert [sent.version for sent in workers.tables] == [2]
+    assert {name: len(routing.active) for name, routing in workers.tables[0].components.items()} == {"first": 3, "second": 1, "keyed": 1}
+    assert acts == {"first": Act(1, 3, 3, Outcome.DONE), "second": Act(2, 1, 1, Outcome.DONE)}
+
+
+def test_what_is_so_already_publishes_nothing() -> None:
+    workers = Confirming()
+    assert asyncio.run(TableActuator(workers.publisher, anything).set_replicas({"first": 1}, frozenset())) == ({}, 1)
+    assert workers.tables == []
+
+
+def test_a_bolt_that_must_stay_is_postponed_and_the_others_change() -> None:
+    workers = Confirming()
+    acts, version = asyncio.run(TableActuator(workers.publisher, anything).set_replicas({"keyed": 2, "first": 2}, STAY))
+    assert version == 2
+    assert acts == {"keyed": Act(1, 2, 1, Outcome.POSTPONED), "first": Act(1, 2, 2, Outcome.DONE)}
+    assert len(workers.publisher.table.components["keyed"].active) == 1
+
+
+def test_a_keyed_bolt_changes_where_it_may() -> None:
+    workers = Confirming()
+    acts, _ = asyncio.run(TableActuator(workers.publisher, anything).set_replicas({"keyed": 2}, frozenset()))
+    assert acts == {"keyed": Act(1, 2, 2, Outcome.DONE)}
+
+
+def test_with_one_worker_no_task_changes_worker_so_nothing_waits() -> None:
+    alone = first_table({"keyed": Routing((0,), ("w0", "w0"), (0, 0))}, {"w0": 1})
+    workers = Confirming(versions=alone)
+    acts, _ = asyncio.run(TableActuator(workers.publisher, anything).set_replicas({"keyed": 2}, STAY))
+    assert acts == {"keyed": Act(1, 2, 2, Outcome.DONE)}
+
+
+def test_a_bolt_that_cannot_move_fails_alone() -> None:
+    workers = Confirming()
+    acts, version = asyncio.run(TableActuator(workers.publisher, stuck).set_replicas({"keyed": 2, "second": 4}, frozenset()))
+    assert version == 2
+    assert acts["second"] == Act(2, 4, 4, Outcome.DONE)
+    assert (acts["keyed"].outcome, acts["keyed"].after) == (Outcome.FAILED, 1)
+    assert "socket" in acts["keyed"].error
+
+
+def test_without_a_live_worker_nothing_is_published() -> None:
+    async def test() -> tuple[dict[str, Act], int]:
+        workers = Confirming()
+        workers.publisher.lose("w0")
+        workers.publisher.lose("w1")
+        before = workers.publisher.table.version
+        acts, version = await TableActuator(workers.publisher, anything).set_replicas({"first": 2}, frozenset())
+        return acts, version - before
+
+    acts, versions = asyncio.run(test())
+    assert versions == 0
+    assert acts["first"].outcome is Outcome.FAILED
+
+
+def test_what_was_set_by_hand_meanwhile_is_left_alone() -> None:
+    workers = Confirming()
+    actuator = TableActuator(workers.publisher, anything)
+    actuator.held = {"first": 1}
+    acts, version = asyncio.run(actuator.set_replicas({"first": 3, "second": 1}, frozenset()))
+    assert version == 2
+    assert acts == {"first": Act(1, 3, 1, Outcome.HELD), "second": Act(2, 1, 1, Outcome.DONE)}
+
+
+def test_what_is_not_confirmed_has_failed_though_the_table_stands() -> None:
+    async def test() -> tuple[dict[str, Act], int]:
+        workers = Confirming(confirm=False)
+        change = asyncio.create_task(TableActuator(workers.publisher, anything, 0.01).set_replicas({"first": 3}, frozenset()))
+        return await change
+
+    acts, version = asyncio.run(test())
+    assert version == 2
+    assert (acts["first"].outcome, acts["first"].after) == (Outcome.FAILED, 3)
+    assert "confirmed" in acts["first"].error

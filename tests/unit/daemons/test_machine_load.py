@@ -1,0 +1,28 @@
+"""The machine's counters, as the control loop reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pasps.control.monitor import Machine
+from pasps.daemons import machine_load
+
+
+def test_times_of_all_cores_are_split_into_busy_and_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = tmp_path / "stat"
+    counters.write_text("cpu  100 1 50 800 40 5 4 0 7 7\ncpu0 1 2 3\n")
+    monkeypatch.setattr(machine_load, "_COUNTERS", counters)
+    assert machine_load.machine_now(3) == Machine(3, machine_load.cores(), 160.0, 1000.0)
+
+
+@pytest.mark.parametrize("text", [None, "", "cpu words"])
+def test_a_machine_without_such_counters_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    counters = tmp_path / "stat"
+    if text is not None:
+        counters.write_text(text)
+    monkeypatch.setattr(machine_load, "_COUNTERS", counters)
+    machine = machine_load.machine_now(2)
+    assert machine.busy_seconds is None or machine.all_seconds == 0.0
+    assert machine.workers == 2
