@@ -5,12 +5,20 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 INTEGRATION = Path(__file__).parent / "integration"
+
+# runs of the tests are kept apart from those of whoever starts them; a short path, for the sockets in it
+os.environ["PASPS_HOME"] = tempfile.mkdtemp(prefix="pasps-home-")
+atexit.register(shutil.rmtree, os.environ["PASPS_HOME"], ignore_errors=True)
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)

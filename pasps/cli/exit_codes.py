@@ -1,4 +1,4 @@
-"""What `pasps run` tells the shell: one number for what became of the tuples. Pure."""
+"""What the command line tells the shell: one number for what became of a run's tuples, or of what was asked of a run. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,27 @@ INVALID = 2
 NOT_STARTED = 3
 LEFT_OVER = 4
 FAILED = 5
+NOT_RUNNING = 6
+NO_ANSWER = 7
 BY_SIGNAL = 128
 
 HELP = """\
 exit codes:
-  0    finished, or drained after --duration, Ctrl-C or SIGTERM; nothing failed, nothing was left
+  0    finished, or drained after --duration, Ctrl-C, SIGTERM or `pasps kill`; nothing failed, nothing was left
   1    something in pasps broke
-  2    nothing was started: a wrong option, file, topology or --scale
-  3    it could not start: initialize raised, a worker process did not come up, or --scale was refused
+  2    nothing was started: a wrong option, file, topology, --scale or --run-dir
+  3    it could not start: initialize raised, a worker process did not come up, --scale was refused, or no run directory
   4    not drained in time: tuples were left
   5    it ended in order, but user code raised, or tuples failed or were lost and were not replayed
   128+n  ended by signal n without draining: 130 a second Ctrl-C, 143 a second SIGTERM, 141 its output was closed
+"""
+
+VERB_HELP = """\
+exit codes:
+  0    done
+  1    something in pasps broke, or the run ended meanwhile
+  2    refused: a wrong option or argument, or a name that several runs have
+  6    no such topology runs
+  7    no answer in time, not done in time, or still starting
+  130  Ctrl-C
 """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pasps.api.blueprint import Blueprint
+from pasps.daemons.status import ComponentShape, Status
 from pasps.daemons.topology_master import ErrorReport
 from pasps.metrics import ComponentStats, Stats
 
@@ -41,7 +42,7 @@ class ComponentFrame:
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; latencies are None while nothing
-    tracked is done.
+    tracked is done; `elastic` is what whoever decides on replicas says, None when nobody does.
     """
 
     seconds: float
@@ -63,18 +64,22 @@ class Frame:
     last_error: str | None
     complete: bool
     components: tuple[ComponentFrame, ...]
+    elastic: Mapping[str, Any] | None = None
 
 
 class Frames:
-    """Makes frames of snapshots, given in order of time. Rates are taken over about a second; incomplete snapshots keep the old ones."""
+    """Makes frames of snapshots, given in order of time. Rates are taken over about a second; incomplete snapshots keep the old ones.
 
-    def __init__(self, blueprint: Blueprint, workers_wanted: int) -> None:
-        self._blueprint = blueprint
+    `began` is the topology's uptime from which `seconds` counts; None: that of the first snapshot.
+    """
+
+    def __init__(self, components: Sequence[ComponentShape], workers_wanted: int, began: float | None = None) -> None:
+        self._shapes = components
         self._wanted = workers_wanted
         self._past: deque[Stats] = deque()
-        self._began: float | None = None
+        self._began = began
 
-    def next(self, stats: Stats, workers: int, errors: Sequence[ErrorReport]) -> Frame:
+    def next(self, stats: Stats, workers: int, errors: Sequence[ErrorReport], elastic: Mapping[str, Any] | None = None) -> Frame:
         """The frame for one snapshot."""
         if stats.complete:
             self._past.append(stats)
@@ -85,7 +90,7 @@ class Frames:
         old, new = (self._past[0], self._past[-1]) if self._past else (stats, stats)
         span = new.uptime_seconds - old.uptime_seconds
         latency = stats.complete_latency
-        components = tuple(self._component(name, stats.components[name], old, new, span) for name in self._blueprint.components)
+        components = tuple(_component(shape, stats.components[shape.id], old, new, span) for shape in self._shapes)
         backlogs = [component.backlog for component in components if component.backlog is not None]
         return Frame(
             seconds=stats.uptime_seconds - self._began,
@@ -107,31 +112,41 @@ class Frames:
             last_error=last_line(errors[-1]) if errors else None,
             complete=stats.complete,
             components=components,
+            elastic=elastic,
         )
 
-    def _component(self, name: str, now: ComponentStats, old: Stats, new: Stats, span: float) -> ComponentFrame:
-        plan = self._blueprint.components[name]
-        before, after = old.components[name], new.components[name]
-        executed = after.executed - before.executed
-        seconds = after.execute_seconds * after.executed - before.execute_seconds * before.executed
-        room = now.active * plan.concurrency
-        return ComponentFrame(
-            name=name,
-            is_spout=plan.is_spout,
-            emitted=now.emitted,
-            executed=now.executed,
-            acked=now.acked,
-            failed=now.failed,
-            errors=now.errors,
-            queued=now.queued,
-            active=now.active,
-            pool=now.pool,
-            backlog=now.backlog,
-            emitted_per_second=_rate(after.emitted - before.emitted, span),
-            executed_per_second=_rate(executed, span),
-            execute_seconds=max(0.0, seconds) / executed if executed > 0 else now.execute_seconds,
-            busy=None if plan.is_spout or not room else _rate(seconds, span) / room,
-        )
+    def of(self, status: Status) -> Frame:
+        """The frame for one answer to `status`."""
+        return self.next(status.stats, len(status.workers), status.errors, status.elastic)
+
+
+def first_frame(status: Status) -> Frame:
+    """A frame of one answer to `status` alone: without rates, its time is the topology's uptime."""
+    return Frames(status.components, status.workers_wanted, began=0.0).of(status)
+
+
+def _component(shape: ComponentShape, now: ComponentStats, old: Stats, new: Stats, span: float) -> ComponentFrame:
+    before, after = old.components[shape.id], new.components[shape.id]
+    executed = after.executed - before.executed
+    seconds = after.execute_seconds * after.executed - before.execute_seconds * before.executed
+    room = now.active * shape.concurrency
+    return ComponentFrame(
+        name=shape.id,
+        is_spout=shape.is_spout,
+        emitted=now.emitted,
+        executed=now.executed,
+        acked=now.acked,
+        failed=now.failed,
+        errors=now.errors,
+        queued=now.queued,
+        active=now.active,
+        pool=now.pool,
+        backlog=now.backlog,
+        emitted_per_second=_rate(after.emitted - before.emitted, span),
+        executed_per_second=_rate(executed, span),
+        execute_seconds=max(0.0, seconds) / executed if executed > 0 else now.execute_seconds,
+        busy=None if shape.is_spout or not room else _rate(seconds, span) / room,
+    )
 
 
 def last_line(error: ErrorReport) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleDimensions
 from rich.live import Live
 from rich.text import Text
 
+from pasps.cli.elastic_lines import Trail, elastic_lines
 from pasps.cli.frame import ComponentFrame, Frame
 from pasps.cli.outcome import Outcome
 from pasps.cli.output import Diverted, LineCatcher
@@ -31,6 +32,7 @@ class LiveView:
         self._title = title
         self._said = ""
         self._frame: Frame | None = None
+        self._trail = Trail()
         self._stack = ExitStack()
         self._catcher: LineCatcher
         self._console: Console
@@ -60,6 +62,8 @@ class LiveView:
     def show(self, frame: Frame) -> None:
         """See `View`."""
         self._frame = frame
+        if frame.elastic is not None:
+            self._trail.add(frame.seconds, frame.elastic)
         self._draw()
 
     def summary(self, outcome: Outcome) -> None:
@@ -73,14 +77,14 @@ class LiveView:
             self._console.size = ConsoleDimensions(width or 80, height or 25)
         if lines := self._catcher.take():
             self._console.print(Text("\n".join(lines)))  # one call, since each draws the table again
-        self._live.update(_screen(f"{self._title}   {self._said}", self._frame), refresh=True)
+        self._live.update(_screen(f"{self._title}   {self._said}", self._frame, self._trail), refresh=True)
 
     def _print_caught(self) -> None:
         for line in self._catcher.take():
             print(line, flush=True)
 
 
-def _screen(head: str, frame: Frame | None) -> Text:
+def _screen(head: str, frame: Frame | None, trail: Trail) -> Text:
     """All of it as one text: rich takes ten times as long over a table of its own."""
     text = Text(no_wrap=True, overflow="crop")
     text.append(head, style="bold")
@@ -95,6 +99,8 @@ def _screen(head: str, frame: Frame | None) -> Text:
         f"replays {frame.replayed:,}   failed {frame.failed:,}\n",
         style="" if frame.workers == frame.workers_wanted else "yellow",
     )
+    if frame.elastic is not None:
+        text.append("\n".join(elastic_lines(frame.elastic, trail)) + "\n", style="cyan")
     _append_table(text, frame)
     if frame.last_error is not None:
         text.append(f"\nlast error  {frame.last_error}", style="red")

@@ -1,88 +1,90 @@
-"""The `pasps` command: reads the arguments and calls the command's module."""
+"""The `pasps` command: a table of commands, each a module that is imported when it is called.
+
+A command's module has `add(parser)`, which gives the parser its arguments and its description, and a function of the command's
+name, which takes what was parsed and returns the exit code.
+"""
 
 from __future__ import annotations
 
 import argparse
-import math
+import importlib
+import os
+import signal
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import cast
 
 from pasps.cli import exit_codes
-from pasps.cli.run import run
+from pasps.cli.find_run import NotRunningError
+from pasps.errors import BusyError, InvalidError, PaspsError, TimeoutExpiredError
 
-_RUN_HELP = f"""\
-Runs the topology in a Python file on worker processes of this machine, until every spout has raised EndOfInput and
-everything it emitted is done, until --duration, or until Ctrl-C or SIGTERM. Then the spouts stop, what is under way is
-finished, and a summary is printed. A second Ctrl-C ends at once.
 
-examples:
-  pasps run wordcount.py
-  pasps run wordcount.py --workers 4 --duration 60 --scale count=6
-  pasps run wordcount.py -o topology.max.spout.pending=5000 -o wordcount.sentences=1000
-  pasps run wordcount.py --json >run.jsonl
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line of the table."""
 
-{exit_codes.HELP}"""
+    name: str
+    help: str
+    module: str
 
-_JSON_HELP = "one JSON object a second on standard output and a summary object at the end, instead of the view"
+
+COMMANDS = (
+    Command("run", "run a topology file on this machine", "pasps.cli.run"),
+    Command("list", "the topologies that run, and with --all those that ended", "pasps.cli.list"),
+    Command("status", "counters of a topology that runs", "pasps.cli.status"),
+    Command("top", "the live view of a topology that runs", "pasps.cli.top"),
+    Command("scale", "set how many replicas of a bolt work", "pasps.cli.scale"),
+    Command("activate", "let the spouts emit again", "pasps.cli.activate"),
+    Command("deactivate", "stop the spouts", "pasps.cli.deactivate"),
+    Command("kill", "drain a topology and end its run", "pasps.cli.kill"),
+    Command("errors", "the last exceptions of user code", "pasps.cli.errors"),
+    Command("explain", "why bolts have their replicas", "pasps.cli.explain"),
+    Command("report", "a page of a run, with pictures and measures", "pasps.cli.report"),
+    Command("predictor", "the service that forecasts the input", "pasps.cli.predictor"),
+)
+"""Every command: name, help, module."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
-    options = _parser().parse_args(arguments)
-    return run(options)
+    """Entry point; returns the exit code. Never raises for what a user did wrong."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    named = next((word for word in words if not word.startswith("-")), None)
+    command = next((command for command in COMMANDS if command.name == named), None)
+    options = _parser(command).parse_args(words)
+    assert command is not None
+    try:
+        return cast("int", getattr(importlib.import_module(command.module), command.name)(options))
+    except PaspsError as error:
+        print(f"pasps {command.name}: {error}", file=sys.stderr, flush=True)
+        return _code(error)
+    except KeyboardInterrupt:
+        return exit_codes.BY_SIGNAL + signal.SIGINT
+    except BrokenPipeError:
+        # whoever read our output has left; Python must not try to flush the rest of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return exit_codes.BY_SIGNAL + signal.SIGPIPE
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: Command | None) -> argparse.ArgumentParser:
+    """All commands by name and help; the chosen one with its arguments."""
     parser = argparse.ArgumentParser(prog="pasps", description="Storm-like topologies whose bolts grow and shrink while tuples flow.")
     parser.add_argument("--version", action="version", version=f"pasps {_version()}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_run(
-        commands.add_parser(
-            "run", help="run a topology file on this machine", description=_RUN_HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-    )
+    for command in COMMANDS:
+        own = commands.add_parser(command.name, help=command.help)
+        if command is chosen:
+            importlib.import_module(command.module).add(own)
     return parser
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
-    add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
-    add("--name", help="run it under this name")
-    add("--workers", metavar="N", type=_at_least_one, help="worker processes (default: topology.workers, else the number of cores)")
-    add("--duration", metavar="S", type=_seconds_above_zero, help="stop the spouts after S seconds")
-    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
-    add("--scale", metavar="BOLT=N", action="append", default=[], help="start with N active replicas of a bolt; may be given several times")
-    add("--drain-timeout", metavar="S", type=_seconds, default=30.0, help="most seconds to wait for what is under way (default: 30)")
-    add(
-        "--no-tty",
-        action="store_true",
-        help="a line every two seconds instead of the live view; so it is anyway when output is no terminal",
-    )
-    add("--json", action="store_true", help=_JSON_HELP)
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"expected seconds of at least 0, got {text!r}")
-    return seconds
-
-
-def _seconds_above_zero(text: str) -> float:
-    seconds = _seconds(text)
-    if not seconds:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
-    return seconds
+def _code(error: PaspsError) -> int:
+    if isinstance(error, NotRunningError):
+        return exit_codes.NOT_RUNNING
+    if isinstance(error, TimeoutExpiredError | BusyError):
+        return exit_codes.NO_ANSWER
+    return exit_codes.INVALID if isinstance(error, InvalidError) else exit_codes.BROKEN
 
 
 def _version() -> str:

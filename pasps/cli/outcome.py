@@ -18,6 +18,8 @@ class Ended(StrEnum):
     DURATION = "duration"
     INTERRUPTED = "interrupted"
     TERMINATED = "terminated"
+    STOPPED = "stopped"
+    """By `pasps kill` from elsewhere."""
     KILLED = "killed"
 
 
@@ -32,6 +34,7 @@ class Outcome:
     left: Mapping[str, int]
     workers_lost: int = 0
     signal: int | None = None
+    run_dir: str = ""
 
     @property
     def unreplayed(self) -> int:

@@ -1,33 +1,72 @@
-"""`pasps run`: checks what was asked, chooses the view, and turns the end into an exit code."""
+"""`pasps run`: checks what was asked, makes the run directory, chooses the view, and turns the end into an exit code."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import atexit
 import logging
 import os
 import signal
 import sys
 from contextlib import redirect_stdout
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
-from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
+from pasps.cli.choose_view import choose_view
+from pasps.cli.elasticity import Elasticity
 from pasps.cli.load_file import load
+from pasps.cli.options import add_json, at_least_one, describe, seconds, seconds_above_zero
 from pasps.cli.scaling import parse_scales
-from pasps.cli.stop import EndNow, StopRequest
+from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.cli.tracebacks import without_our_frames
-from pasps.cli.view import JsonView, PlainView, View
 from pasps.clock import SystemClock
 from pasps.config import parse_option
+from pasps.daemons.local_cluster import worker_count
+from pasps.daemons.run_directory import About, RunDirectory
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
+
+_WHAT = """\
+Runs the topology in a Python file on worker processes of this machine, until every spout has raised EndOfInput and
+everything it emitted is done, until --duration, or until Ctrl-C, SIGTERM or `pasps kill` from another terminal. Then the
+spouts stop, what is under way is finished, and a summary is printed. A second Ctrl-C ends at once.
+
+While it runs, `pasps list`, `status`, `top`, `scale` and the others reach it from other terminals."""
+
+_EXAMPLES = (
+    "pasps run wordcount.py",
+    "pasps run wordcount.py --workers 4 --duration 60 --scale count=6",
+    "pasps run wordcount.py -o topology.max.spout.pending=5000 -o wordcount.sentences=1000",
+    "pasps run wordcount.py --json >run.jsonl",
+)
+
+_JSON_HELP = "one JSON object a second on standard output and a summary object at the end, instead of the view"
+_RUN_DIR_HELP = "keep everything of the run here: an empty or a new directory (default: one of its own under ~/.local/state/pasps)"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps run`."""
+    describe(parser, _WHAT, _EXAMPLES, exit_codes.HELP)
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
+    add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
+    add("--name", help="run it under this name")
+    add("--workers", metavar="N", type=at_least_one, help="worker processes (default: topology.workers, else the number of cores)")
+    add("--duration", metavar="S", type=seconds_above_zero, help="stop the spouts after S seconds")
+    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
+    add("--scale", metavar="BOLT=N", action="append", default=[], help="start with N active replicas of a bolt; may be given several times")
+    add("--drain-timeout", metavar="S", type=seconds, default=30.0, help="most seconds to wait for what is under way (default: 30)")
+    add("--run-dir", metavar="DIR", help=_RUN_DIR_HELP)
+    add("--no-tty", action="store_true", help="a line every two seconds instead of the live view; so it is anyway without a terminal")
+    add_json(parser, _JSON_HELP)
 
 
 def run(options: argparse.Namespace) -> int:
     """Do what the options say; returns the exit code. Never raises for what a user did wrong."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
+    atexit.register(ignore_signals)
     with StopRequest() as stop:
         try:
             return _run(options, stop)
@@ -46,33 +85,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace, stop: StopRequest) -> int:
-    plan = _plan(options)
-    view = _view(options, plan.blueprint)
-    with view:
-        outcome = supervise(plan, view, stop, SystemClock())
-    stop.ignore()
+    given = dict(parse_option(text) for text in options.option)
+    if options.workers is not None:
+        given["topology.workers"] = options.workers
+    plan, clock = _plan(options, given), SystemClock()
+    elasticity = Elasticity(plan.blueprint, options.file)
+    about = About(plan.blueprint.name, options.file, worker_count(plan.blueprint), given, elasticity.policy)
+    with RunDirectory.create(about, clock, options.run_dir) as directory:
+        plan = replace(plan, control=elasticity.control(directory))
+        view = choose_view(plan.blueprint.name, str(directory.path), as_json=options.json, no_tty=options.no_tty)
+        with view:
+            outcome = supervise(plan, view, stop, clock, directory, elasticity)
     view.summary(outcome)
     return outcome.exit_code
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace, config: dict[str, Any]) -> Plan:
     # a file that prints while it is imported must not be taken for JSON
     with redirect_stdout(sys.stderr if options.json else sys.stdout):
         topology = load(options.file, options.topology)
-    config: dict[str, Any] = dict(parse_option(text) for text in options.option)
-    if options.workers is not None:
-        config["topology.workers"] = options.workers
     blueprint = blueprint_of(topology, options.name, config)
     return Plan(blueprint, parse_scales(options.scale, blueprint), options.duration, options.drain_timeout)
-
-
-def _view(options: argparse.Namespace, blueprint: Blueprint) -> View:
-    if options.json:
-        return JsonView()
-    if options.no_tty or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return PlainView()
-    live_view = importlib.import_module("pasps.cli.live_view")
-    return cast("View", live_view.LiveView(blueprint.name))
 
 
 def _complain(text: str, code: int) -> int:

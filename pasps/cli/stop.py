@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first one asks for a drain, the next one ends the run."""
+"""What ends a run from outside. Ctrl-C and SIGTERM: the first one asks for a drain, the next one ends it. `pasps kill` asks too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from pasps.clock import Deadline
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -22,12 +24,16 @@ class EndNow(BaseException):
 class StopRequest:
     """States: STARTING (a signal ends at once) -> RUNNING (a signal asks) -> ASKED (a signal ends at once) -> ENDING (signals do nothing).
 
-    A context manager, for the main thread.
+    A context manager, for the main thread; `command` may be called from any.
     """
 
     def __init__(self) -> None:
         self.asked: int | None = None
         """The signal that asked for the drain."""
+        self.commanded = False
+        """Whether another terminal asked for it."""
+        self.drain_by: Deadline | None = None
+        """When the drain is to be over at the latest, if another terminal said so; of several the earliest."""
         self._gentle = False
         self._ending = False
         self._before: dict[int, Any] = {}
@@ -35,6 +41,13 @@ class StopRequest:
     def be_gentle(self) -> None:
         """From now on there is something to drain."""
         self._gentle = True
+
+    def command(self, drain_by: Deadline | None) -> None:
+        """Another terminal asks for the end."""
+        now, before = _left(drain_by), _left(self.drain_by)
+        if now is not None and (before is None or now < before):
+            self.drain_by = drain_by
+        self.commanded = True
 
     def ignore(self) -> None:
         """From now on the run is ended anyway."""
@@ -44,7 +57,7 @@ class StopRequest:
         """The signal handler."""
         if self._ending:
             return
-        if self._gentle and self.asked is None:
+        if self._gentle and self.asked is None and not self.commanded:
             self.asked = number
             return
         self._ending = True
@@ -57,6 +70,16 @@ class StopRequest:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+
+def _left(deadline: Deadline | None) -> float | None:
+    return None if deadline is None else deadline.remaining()
+
+
+def ignore_signals() -> None:
+    """For the last moments of the process, whose exit code stands."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

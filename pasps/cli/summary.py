@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pasps.cli.frame import Frame
 from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.tracebacks import without_our_frames
 from pasps.cli.words import count_text, rate_text, seconds_text, table
@@ -14,6 +17,7 @@ _WHY = {
     Ended.DURATION: "the time is over",
     Ended.INTERRUPTED: "interrupted",
     Ended.TERMINATED: "terminated",
+    Ended.STOPPED: "stopped by `pasps kill`",
     Ended.KILLED: "ended at once, without draining",
 }
 
@@ -24,12 +28,15 @@ def summary_text(outcome: Outcome) -> str:
         "",
         f"{outcome.topology}: {_why(outcome)} after {outcome.frame.seconds:.1f} s",
         "",
-        *_components(outcome),
+        *component_lines(outcome.frame),
         "",
-        *_totals(outcome),
+        *frame_lines(outcome.frame),
+        *_losses(outcome),
     ]
+    if outcome.run_dir:
+        lines.append(f"run        {outcome.run_dir}")
     if outcome.errors:
-        lines += ["", *_errors(outcome)]
+        lines += ["", *error_lines(outcome.errors, outcome.frame.errors)]
     return "\n".join(lines)
 
 
@@ -40,8 +47,9 @@ def _why(outcome: Outcome) -> str:
     return f"{why}, not drained in time" if outcome.left else f"{why}, drained"
 
 
-def _components(outcome: Outcome) -> list[str]:
-    seconds = outcome.frame.seconds or 1.0
+def component_lines(frame: Frame) -> list[str]:
+    """A table of all components since the start."""
+    seconds = frame.seconds or 1.0
     rows = [
         (
             component.name,
@@ -53,13 +61,13 @@ def _components(outcome: Outcome) -> list[str]:
             "-" if component.is_spout else seconds_text(component.execute_seconds),
             "-" if component.is_spout else rate_text(component.executed / seconds),
         )
-        for component in outcome.frame.components
+        for component in frame.components
     ]
     return table(_HEAD, rows)
 
 
-def _totals(outcome: Outcome) -> list[str]:
-    frame = outcome.frame
+def frame_lines(frame: Frame) -> list[str]:
+    """What is counted of the whole topology since the start."""
     lines = [
         f"events in  {frame.emitted:,}   acked {frame.acked:,}   failed {frame.failed:,}   replayed {frame.replayed:,}",
         f"rate       {rate_text(frame.emitted / frame.seconds if frame.seconds else 0.0)} events/s",
@@ -67,6 +75,11 @@ def _totals(outcome: Outcome) -> list[str]:
     if frame.latency_p50 is not None:
         shown = [("p50", frame.latency_p50), ("p95", frame.latency_p95), ("p99", frame.latency_p99), ("mean", frame.latency_mean)]
         lines.append("latency    " + "   ".join(f"{name} {seconds_text(value)}" for name, value in shown) + "   (until the last ack)")
+    return lines
+
+
+def _losses(outcome: Outcome) -> list[str]:
+    lines: list[str] = []
     if outcome.workers_lost:
         lines.append(f"workers    {outcome.workers_lost} lost and started again")
     if outcome.perhaps_lost:
@@ -78,11 +91,10 @@ def _totals(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _errors(outcome: Outcome) -> list[str]:
-    """The last ones, each kind once."""
-    total = outcome.frame.errors
+def error_lines(errors: Sequence[ErrorReport], total: int) -> list[str]:
+    """The last of them, each kind once, and how many there were in all."""
     kinds: dict[tuple[str, str], ErrorReport] = {}
-    for error in outcome.errors:
+    for error in errors:
         # the last line differs from tuple to tuple, what is above it says where
         kind = error.component, error.text.rstrip().rpartition("\n")[0] or error.text
         kinds.pop(kind, None)

@@ -9,13 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pasps.api.blueprint import Blueprint
+from pasps.cli.attachment import Alone, Attachment
 from pasps.cli.frame import Frames
 from pasps.cli.outcome import Ended, Outcome
+from pasps.cli.served import Served
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
-from pasps.cli.view import View
+from pasps.cli.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.statistics import left_over
+from pasps.daemons.elastic import ElasticConfig
 from pasps.daemons.local_cluster import LocalCluster, RunningTopology
+from pasps.daemons.run_directory import RunDirectory
+from pasps.daemons.run_record import RunState
+from pasps.daemons.status import shapes
 from pasps.errors import DrainTimeoutError
 from pasps.metrics import Stats
 
@@ -31,36 +37,61 @@ class Plan:
     scales: dict[str, int]
     duration: float | None
     drain_seconds: float
+    control: ElasticConfig | None = None
+    """Who decides on replicas; None: as `LocalCluster.submit` has it."""
 
 
-def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock) -> Outcome:
-    """Run the plan to its end.
+def supervise(
+    plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory, attachment: Attachment | None = None
+) -> Outcome:
+    """Run the plan to its end, which is written into the directory.
 
     Raises:
         WorkerStartError: a component failed in `initialize`, or a process did not start.
         UnmovableError: a task that would have to move for --scale cannot.
         EndNow: a signal came before it ran.
     """
+    attachment = attachment or Alone()
+    view.say(f"run directory {directory.path}")
     view.say("starting")
     with signals_blocked():
         cluster = LocalCluster()
     with cluster:
-        running = cluster.submit(plan.blueprint, active=False)
-        for component, count in plan.scales.items():
-            running.set_active(component, count)
-        stop.be_gentle()
-        running.activate()
-        view.say("running; Ctrl-C drains")
-        return _Supervisor(plan, view, stop, clock, running).run()
+        running = cluster.submit(plan.blueprint, active=False, control=plan.control)
+        with Served(running, directory, stop, clock) as served:
+            served.verbs.elastic = attachment.frame_extra
+            attachment.started(running, served.verbs, directory)
+            for component, count in plan.scales.items():
+                running.set_active(component, count)
+            stop.be_gentle()
+            running.activate()
+            directory.enter(RunState.RUNNING)
+            view.say("running; Ctrl-C drains")
+            outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, attachment)).run()
+            stop.ignore()
+            summary = summary_object(outcome)
+            directory.finish(summary)
+            served.tell(summary)
+    return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is supervised."""
+
+    running: RunningTopology
+    directory: RunDirectory
+    attachment: Attachment
 
 
 class _Supervisor:
     """Follows a topology that runs."""
 
-    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, running: RunningTopology) -> None:
-        self._plan, self._view, self._stop, self._clock, self._running = plan, view, stop, clock, running
-        self._workers = len(running.workers)
-        self._frames = Frames(plan.blueprint, self._workers)
+    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, subject: _Subject) -> None:
+        self._plan, self._view, self._stop, self._clock = plan, view, stop, clock
+        self._running, self._directory, self._attachment = subject.running, subject.directory, subject.attachment
+        self._workers = len(self._running.workers)
+        self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost = 0
         self._look_at = clock.now()
         self._stats: Stats
@@ -86,6 +117,8 @@ class _Supervisor:
             self._look_if_due()
             if self._stop.asked is not None:
                 return Ended.INTERRUPTED if self._stop.asked == signal.SIGINT else Ended.TERMINATED
+            if self._stop.commanded:
+                return Ended.STOPPED
             if deadline.expired():
                 return Ended.DURATION
             left = deadline.remaining()
@@ -95,15 +128,16 @@ class _Supervisor:
     def _drain(self) -> dict[str, int]:
         """Drain while the view goes on; returns what is left."""
         self._view.say("draining; Ctrl-C ends at once")
+        self._directory.enter(RunState.DRAINING)
+        drain_by = self._stop.drain_by or Deadline(self._clock, self._plan.drain_seconds)
         left: dict[str, int] = {}
         failures: list[Exception] = []
 
         def work() -> None:
             try:
-                self._running.drain(self._plan.drain_seconds)
+                self._running.drain(drain_by.remaining() or 0.0)
             except DrainTimeoutError as error:
-                # a worker that does not answer has no count to show
-                left.update(error.left or {"workers that do not answer": self._workers})
+                left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
                 failures.append(error)
 
@@ -113,9 +147,21 @@ class _Supervisor:
         while thread.is_alive():
             thread.join(min(_LONGEST_WAIT, self._until_look()))
             self._look_if_due()
+            if self._hurried(drain_by):
+                return self._left_over()
         if failures:
             raise failures[0]
         return left
+
+    def _hurried(self, drain_by: Deadline) -> bool:
+        """Whether another terminal gave the drain less time than it was begun with, and that is over."""
+        sooner = self._stop.drain_by
+        return sooner is not None and sooner is not drain_by and sooner.expired()
+
+    def _left_over(self) -> dict[str, int]:
+        stats = self._running.stats()
+        # a worker that does not answer has no count to show
+        return left_over(stats) if stats.complete else {"workers that do not answer": self._workers}
 
     def _until_look(self) -> float:
         return max(0.0, self._look_at - self._clock.now())
@@ -128,12 +174,13 @@ class _Supervisor:
         workers = self._running.workers
         self._stats = self._running.stats()
         self._lost = max(self._lost, sum(worker.incarnation for worker in workers) - len(workers) + self._workers - len(workers))
-        self._frame = self._frames.next(self._stats, len(workers), self._running.errors)
+        self._frame = self._frames.next(self._stats, len(workers), self._running.errors, self._attachment.frame_extra())
         self._view.show(self._frame)
         self._look_at = self._clock.now() + self._view.interval
 
     def _outcome(self, ended: Ended, left: dict[str, int], number: int | None = None) -> Outcome:
-        return Outcome(self._plan.blueprint.name, ended, self._frame, self._running.errors, left, self._lost, number)
+        name, run_dir = self._plan.blueprint.name, str(self._directory.path)
+        return Outcome(name, ended, self._frame, self._running.errors, left, self._lost, number, run_dir)
 
     def _kill_workers(self) -> None:
         """A `process` that does not return would hold up the orderly end."""

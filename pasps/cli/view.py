@@ -1,9 +1,9 @@
 """What is shown of a run: plain lines for logs and pipes, JSON lines for programs. The live view is in `live_view`.
 
-A JSON line is an object with `type` "progress" or, once, at the end, "summary". Both have the fields of `Frame`, and
+A JSON line is an object with `type` "progress" or, once, at the end, "summary". Both have `run_dir`, the fields of `Frame`, and
 `components`, by name, with those of `ComponentFrame`; times in seconds, null for what is not known. The summary adds `topology`,
-`ended` (finished, duration, interrupted, terminated, killed), `exit_code`, `signal`, `left`, `unreplayed`, `workers_lost`,
-and `reports`, the last errors: `component`, `task`, `time`, `text`.
+`ended` (finished, duration, interrupted, terminated, stopped, killed), `exit_code`, `signal`, `left`, `unreplayed`,
+`workers_lost`, and `reports`, the last errors: `component`, `task`, `time`, `text`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
+from pasps.cli.elastic_lines import elastic_words
 from pasps.cli.frame import Frame
 from pasps.cli.outcome import Outcome
 from pasps.cli.output import Diverted
@@ -70,7 +71,8 @@ class JsonView:
 
     interval = 1.0
 
-    def __init__(self) -> None:
+    def __init__(self, run_dir: str) -> None:
+        self._run_dir = run_dir
         self._diverted = Diverted([1], 2)
         self._out: TextIO
 
@@ -87,7 +89,7 @@ class JsonView:
 
     def show(self, frame: Frame) -> None:
         """See `View`."""
-        print(json.dumps({"type": "progress", **frame_object(frame)}), file=self._out, flush=True)
+        print(json.dumps({"type": "progress", "run_dir": self._run_dir, **frame_object(frame)}), file=self._out, flush=True)
 
     def summary(self, outcome: Outcome) -> None:
         """See `View`."""
@@ -105,6 +107,7 @@ def summary_object(outcome: Outcome) -> dict[str, Any]:
     """The end as JSON has it."""
     return {
         "type": "summary",
+        "run_dir": outcome.run_dir,
         "topology": outcome.topology,
         "ended": outcome.ended.value,
         "exit_code": outcome.exit_code,
@@ -129,6 +132,8 @@ def plain_line(frame: Frame) -> str:
         f"failed {frame.failed:,}",
         f"workers {frame.workers}/{frame.workers_wanted}",
     ]
+    if frame.elastic is not None:
+        parts.insert(2, elastic_words(frame.elastic))
     bolts = [
         f"{component.name} {component.active}/{component.pool} {share_text(component.busy)} queued {component.queued:,}"
         for component in frame.components

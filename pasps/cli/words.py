@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -37,10 +37,10 @@ def clock_text(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns: the first to the left, the others to the right."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Lines with aligned columns: those numbered in `left` to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     return [
-        "  ".join(text.ljust(w) if not i else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(text.ljust(w) if i in left else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths, strict=True)))
         for row in (head, *rows)
     ]

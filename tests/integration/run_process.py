@@ -1,11 +1,13 @@
-"""One `pasps run` as a process, for the tests of the command line."""
+"""One `pasps run` as a process, and other commands beside it, for the tests of the command line."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,17 +20,20 @@ PATIENCE_SECONDS = 30.0
 
 
 class Run:
-    """One `pasps run`, its output in files; ends whatever it left when the test is over."""
+    """One `pasps run`, its output in files; ends whatever it left when the test is over. `home` is where its directory is kept."""
 
-    def __init__(self, folder: Path, *arguments: str, **options: Any) -> None:
+    def __init__(self, folder: Path, *arguments: str, home: Path | None = None, **options: Any) -> None:
         self.out, self.err = folder / "out", folder / "err"
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
+        # a path that is short enough for sockets, which pytest's own are not
+        self._own_home = None if home is not None else Path(tempfile.mkdtemp(prefix="pasps-home-"))
+        self.home = home or self._own_home
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = psutil.Popen(
                 [sys.executable, "-m", "pasps", "run", *arguments],
                 cwd=ROOT,
-                env={**os.environ, "TMPDIR": str(self.scratch), "TERM": "xterm"},
+                env={**os.environ, "TMPDIR": str(self.scratch), "TERM": "xterm", "PASPS_HOME": str(self.home)},
                 **{"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err, **options},
             )
         self.family: set[psutil.Process] = set()
@@ -52,6 +57,15 @@ class Run:
         for process in alive:
             process.kill()
         psutil.wait_procs(alive, 5)
+        if self._own_home is not None:
+            shutil.rmtree(self._own_home, ignore_errors=True)
+
+
+def pasps(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Another command, in another process, to its end."""
+    command = [sys.executable, "-m", "pasps", *arguments]
+    environment = {**os.environ, "PASPS_HOME": str(home)}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def wait_until(condition: Callable[[], bool], what: str, run: Run, seconds: float = PATIENCE_SECONDS) -> None:

@@ -27,10 +27,11 @@ ENGINE = BELOW | {"groupings", "transport", "control", "cluster", "runtime"}
 ROOMS: dict[str, set[str]] = {
     "root": {"root"},
     "api": BELOW,
-    **{room: BELOW | {room} for room in ("groupings", "transport", "control", "cluster", "connectors", "data")},
+    **{room: BELOW | {room} for room in ("groupings", "transport", "control", "cluster", "connectors", "data", "spouts")},
     "runtime": ENGINE,
     "testing": ENGINE | {"testing"},
     "daemons": ENGINE | {"daemons"},
+    "report": BELOW | {"control", "report"},
 }
 ROOMS["cli"] = {*ROOMS, "cli", "door"}
 ROOMS["door"] = {*ROOMS} - {"cli", "door"}  # pasps/__init__.py; __main__.py belongs to cli

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pasps.api.blueprint import Blueprint
@@ -13,7 +14,11 @@ from pasps.api.topology import Topology
 from pasps.api.tuples import Tuple
 from pasps.cli.frame import Frame, Frames
 from pasps.cli.outcome import Ended, Outcome
+from pasps.daemons.run_list import KnownRun
+from pasps.daemons.run_record import RunRecord, RunState, host
+from pasps.daemons.status import Status, shapes
 from pasps.daemons.topology_master import ErrorReport
+from pasps.daemons.workforce import WorkerInfo
 from pasps.metrics import ComponentStats, Latency, Stats
 
 
@@ -72,7 +77,7 @@ def report(text: str, component: str = "doubled") -> ErrorReport:
 
 def frame(errors: Sequence[ErrorReport] = (), **given: Any) -> Frame:
     """The second of two frames, two seconds after the first."""
-    frames = Frames(blueprint(), 2)
+    frames = Frames(shapes(blueprint()), 2)
     frames.next(stats(1.0), 2, ())
     return frames.next(stats(3.0, **given), 2, errors)
 
@@ -80,5 +85,27 @@ def frame(errors: Sequence[ErrorReport] = (), **given: Any) -> Frame:
 def outcome(
     ended: Ended = Ended.FINISHED, *, errors: Sequence[ErrorReport] = (), left: dict[str, int] | None = None, **given: Any
 ) -> Outcome:
-    own = {name: given.pop(name) for name in ("workers_lost", "signal") if name in given}
+    own = {name: given.pop(name) for name in ("workers_lost", "signal", "run_dir") if name in given}
     return Outcome("doubling", ended, frame(errors, **given), errors, left or {}, **own)
+
+
+def status(seconds: float = 3.0, errors: Sequence[ErrorReport] = (), **given: Any) -> Status:
+    worker = WorkerInfo("w0", 41, "127.0.0.1", 7000)
+    return Status("doubling", RunState.RUNNING, seconds, (worker,), 1, shapes(blueprint()), stats(seconds, **given), tuple(errors))
+
+
+def known_run(name: str = "doubling", state: RunState = RunState.RUNNING, number: int = 1, **given: Any) -> KnownRun:
+    directory = Path(f"/base/runs/{name}-20260102-030405-{number}")
+    fields: dict[str, Any] = {
+        "file": "/home/user/doubling.py",
+        "pid": number,
+        "process": "",
+        "host": host(),
+        "started": 1000.0 + number,
+        "workers": 2,
+        "socket": str(directory / "control.sock"),
+        "config": {},
+        "state": state,
+        **given,
+    }
+    return KnownRun(directory, RunRecord(name=name, **fields), state, directory)

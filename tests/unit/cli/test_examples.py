@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -30,19 +31,15 @@ def test_each_file_has_one_topology_with_room_to_scale(path: Path) -> None:
     assert any(plan.pool > plan.par for plan in blueprint.components.values())
 
 
-def test_the_schedule_of_the_tweets_is_the_same_for_the_same_seed_and_only_grows() -> None:
-    schedule = module_of(TOPOLOGIES / "tweets" / "tweets.py").Schedule
-    one, two, other = schedule(1000, 20, 1), schedule(1000, 20, 1), schedule(1000, 20, 2)
-    moments = [tenth / 30 for tenth in range(1200)]
-    due = [one.due(moment) for moment in moments]
-    assert due == sorted(due)
-    # a new one that is asked late, as after the death of a worker, comes to the same
-    assert abs(two.due(moments[-1]) - due[-1]) <= 1
-    assert other.due(moments[-1]) != due[-1]
+def test_the_rate_of_the_tweets_is_the_same_for_the_same_seed_and_has_waves_and_bursts() -> None:
+    tweets = module_of(TOPOLOGIES / "tweets" / "tweets.py")
+    one, two, other = (list(islice(tweets.bursty(1000, 20, seed), 400)) for seed in (1, 1, 2))
+    assert one == two != other
+    # tweets in half a second
+    assert min(one) == pytest.approx(250, rel=0.05)
+    assert 1000 < max(one) <= 2250
 
 
-def test_the_rate_of_the_tweets_has_waves_and_bursts() -> None:
-    schedule = module_of(TOPOLOGIES / "tweets" / "tweets.py").Schedule(1000, 20, 1)
-    rates = [schedule.rate_in(slot) for slot in range(1800)]
-    assert min(rates) == pytest.approx(500, rel=0.01)
-    assert 2500 < max(rates) <= 4500
+def test_as_many_tweets_as_asked_for() -> None:
+    tweets = module_of(TOPOLOGIES / "tweets" / "tweets.py")
+    assert tweets.first(25, iter([10, 10, 10, 10])) == [10, 10, 5]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pasps.cli.frame import Frames, last_line
+from pasps.daemons.status import shapes
 from pasps.metrics import Latency
 from tests.unit.cli.builders import blueprint, frame, report, stats
 
@@ -18,7 +19,7 @@ def test_rates_are_differences_of_the_counters_over_the_time_between() -> None:
 
 
 def test_the_mean_execute_time_is_that_of_the_last_moment() -> None:
-    frames = Frames(blueprint(), 1)
+    frames = Frames(shapes(blueprint()), 1)
     frames.next(stats(1, doubled={"executed": 100, "execute_seconds": 0.001}), 1, ())
     now = frames.next(stats(2, doubled={"executed": 200, "execute_seconds": 0.002}), 1, ()).components[1]
     assert now.execute_seconds == pytest.approx(0.003)
@@ -31,14 +32,14 @@ def test_components_come_in_topological_order_and_a_spout_is_never_busy() -> Non
 
 
 def test_rates_look_back_about_a_second() -> None:
-    frames = Frames(blueprint(), 1)
+    frames = Frames(shapes(blueprint()), 1)
     for quarter in range(9):
         last = frames.next(stats(quarter / 4, emitted_first=100 * max(0, quarter - 4)), 1, ())
     assert last.emitted_per_second == 400.0
 
 
 def test_an_incomplete_snapshot_keeps_the_rates() -> None:
-    frames = Frames(blueprint(), 2)
+    frames = Frames(shapes(blueprint()), 2)
     frames.next(stats(1), 2, ())
     before = frames.next(stats(2, emitted_first=10), 2, ())
     shown = frames.next(stats(3, emitted_first=4, complete=False), 1, ())
@@ -47,7 +48,7 @@ def test_an_incomplete_snapshot_keeps_the_rates() -> None:
 
 
 def test_counters_that_go_back_with_a_dead_worker_give_no_negative_rate() -> None:
-    frames = Frames(blueprint(), 1)
+    frames = Frames(shapes(blueprint()), 1)
     frames.next(stats(1, emitted_first=10), 1, ())
     assert frames.next(stats(2, emitted_first=4), 1, ()).emitted_per_second == 0.0
 

@@ -9,7 +9,7 @@ from pasps.cli.outcome import Ended
 from tests.unit.cli.builders import outcome
 
 
-@pytest.mark.parametrize("ended", [Ended.FINISHED, Ended.DURATION, Ended.INTERRUPTED, Ended.TERMINATED])
+@pytest.mark.parametrize("ended", [Ended.FINISHED, Ended.DURATION, Ended.INTERRUPTED, Ended.TERMINATED, Ended.STOPPED])
 def test_whoever_ended_it_a_run_that_lost_nothing_is_fine(ended: Ended) -> None:
     assert outcome(ended, emitted_first=5, acked=5).exit_code == exit_codes.OK
 
@@ -35,3 +35,4 @@ def test_the_help_names_every_code() -> None:
     named = {line.split()[0] for line in exit_codes.HELP.splitlines()[1:]}
     codes = (exit_codes.OK, exit_codes.BROKEN, exit_codes.INVALID, exit_codes.NOT_STARTED, exit_codes.LEFT_OVER, exit_codes.FAILED)
     assert named == {*map(str, codes), f"{exit_codes.BY_SIGNAL}+n"}
+    assert {str(exit_codes.NOT_RUNNING), str(exit_codes.NO_ANSWER)} <= {line.split()[0] for line in exit_codes.VERB_HELP.splitlines()[1:]}

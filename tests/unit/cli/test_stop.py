@@ -5,6 +5,8 @@ import signal
 import pytest
 
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
+from pasps.clock import Deadline
+from pasps.testing import FakeClock
 
 
 def test_before_it_runs_a_signal_ends_at_once() -> None:
@@ -21,6 +23,24 @@ def test_the_first_signal_asks_the_second_ends_the_third_does_nothing() -> None:
     with pytest.raises(EndNow):
         stop.on_signal(signal.SIGINT)
     stop.on_signal(signal.SIGINT)
+
+
+def test_when_another_terminal_has_asked_the_first_signal_ends() -> None:
+    stop = StopRequest()
+    stop.be_gentle()
+    stop.command(None)
+    with pytest.raises(EndNow):
+        stop.on_signal(signal.SIGINT)
+
+
+def test_of_several_times_for_the_drain_the_shortest_counts() -> None:
+    stop, clock = StopRequest(), FakeClock()
+    long, short = Deadline(clock, 20.0), Deadline(clock, 5.0)
+    stop.command(None)
+    assert (stop.commanded, stop.drain_by) == (True, None)
+    for deadline in (long, short, Deadline(clock, 9.0), None):
+        stop.command(deadline)
+    assert stop.drain_by is short
 
 
 def test_at_the_end_signals_do_nothing() -> None:

@@ -33,11 +33,16 @@ def test_it_tells_how_it_ended_each_component_and_the_totals() -> None:
         (Ended.INTERRUPTED, {}, "interrupted, drained after"),
         (Ended.TERMINATED, {"doubled": 1}, "terminated, not drained in time after"),
         (Ended.DURATION, {}, "the time is over, drained after"),
+        (Ended.STOPPED, {}, "stopped by `pasps kill`, drained after"),
         (Ended.KILLED, {"doubled": 1}, "ended at once, without draining after"),
     ],
 )
 def test_the_first_line_says_whether_it_was_drained(ended: Ended, left: dict[str, int], words: str) -> None:
     assert words in summary_text(outcome(ended, left=left))
+
+
+def test_it_says_where_the_run_is_kept() -> None:
+    assert "run        /runs/a" in summary_text(outcome(run_dir="/runs/a")).splitlines()
 
 
 def test_what_is_left_and_lost_is_named() -> None:
@@ -57,8 +62,10 @@ def test_errors_of_one_kind_are_shown_once_the_last_of_them() -> None:
 
 
 def test_the_json_summary_has_the_documented_fields() -> None:
-    written = json.loads(json.dumps(summary_object(outcome(errors=[report("no")], emitted_first=3, acked=3, complete_latency=LATENCY))))
-    assert written["type"] == "summary"
+    written = json.loads(
+        json.dumps(summary_object(outcome(errors=[report("no")], run_dir="/runs/a", emitted_first=3, acked=3, complete_latency=LATENCY)))
+    )
+    assert (written["type"], written["run_dir"], written["elastic"]) == ("summary", "/runs/a", None)
     assert (written["topology"], written["ended"], written["exit_code"], written["signal"]) == ("doubling", "finished", 0, None)
     assert (written["emitted"], written["acked"], written["latency_p99"], written["backlog"]) == (3, 3, 1.5, None)
     assert (written["left"], written["unreplayed"], written["workers_lost"]) == ({}, 0, 0)

@@ -21,3 +21,4 @@ def test_numbers_for_people() -> None:
 
 def test_a_table_is_aligned() -> None:
     assert table(["name", "n"], [["a", "1"], ["longer", "100"]]) == ["name      n", "a         1", "longer  100"]
+    assert table(["a", "b"], [["x", "1"], ["y", "100"]], left=(1,))[1] == "x  1  "

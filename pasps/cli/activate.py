@@ -1,0 +1,28 @@
+"""`pasps activate`: lets the spouts emit again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pasps.cli import exit_codes
+from pasps.cli.control_client import ControlClient
+from pasps.cli.find_run import find_run
+from pasps.cli.options import about_topology, add_json, add_topology, describe
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps activate`."""
+    what = "Lets the spouts of a topology emit again."
+    describe(parser, about_topology(what), ["pasps activate", "pasps activate word-count"])
+    add_topology(parser)
+    add_json(parser)
+
+
+def activate(options: argparse.Namespace) -> int:
+    """See the module."""
+    run = find_run(options.topology)
+    with ControlClient(run) as client:
+        done = client.call("activate")
+    print(json.dumps(done) if options.json else f"{run.record.name} is {done['state']}")
+    return exit_codes.OK

@@ -1,0 +1,102 @@
+"""`pasps explain`: prints why a bolt has its replicas. Reads the decisions that a run has written down, so it needs no running one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pasps.cli import exit_codes
+from pasps.cli.find_run import run_of_directory
+from pasps.cli.options import describe
+from pasps.control import decision_log
+from pasps.control.decision_log import Record
+from pasps.control.explain import concerned, explained, replay
+from pasps.control.policies import policy_named
+from pasps.daemons.run_list import KnownRun, base_directory, known_runs
+from pasps.errors import InvalidError
+from pasps.report.run_files import Log
+
+_ABOUT = """\
+Prints why bolts have their replicas: the decision that gave them, with the numbers of each equation, what kept a bolt from
+more or fewer, and what was done. The run may go on, be over, or have been killed. TOPOLOGY is the newest run of that name,
+a running one first; without it the newest run of all."""
+
+_EXAMPLES = (
+    "pasps explain",
+    "pasps explain sentiment",
+    "pasps explain tweets sentiment --at 14:03:05",
+    "pasps explain runs/first --replay",
+)
+
+_CODES = """\
+exit codes:
+  0    explained; with --replay: every plan is the same
+  1    with --replay: a plan is another one now
+  2    no such run, bolt or time, or a policy that is not here"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    describe(parser, _ABOUT, _EXAMPLES, _CODES)
+    argument = parser.add_argument
+    argument("topology", metavar="TOPOLOGY|RUN_DIR", nargs="?", help="which run; what is none is taken as BOLT")
+    argument("bolt", metavar="BOLT", nargs="?", help="which bolt, with all numbers; without it all bolts, in short")
+    argument("--at", metavar="T", help="the decision in force then: seconds since the start, a clock time (14:03:05) or an ISO time")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--json", action="store_true", help="the records of the decisions concerned instead, one JSON object a line")
+    either.add_argument("--replay", action="store_true", help="make all decisions again, with --at this one, and compare the plans")
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Do what the options say; returns the exit code.
+
+    Raises:
+        InvalidError: no such run, bolt, time or policy.
+    """
+    run, bolt = find(options.topology, options.bolt, base_directory())
+    try:
+        return _explain(options, run, bolt)
+    except InvalidError as error:
+        taken = f"{bolt!r} is no run, so taken as a bolt: " if bolt is not None and options.bolt is None else ""
+        raise InvalidError(f"run of {run.record.name!r} in {run.directory}: {taken}{error}") from error
+
+
+def _explain(options: argparse.Namespace, run: KnownRun, bolt: str | None) -> int:
+    records: Log[Record] = Log(run.directory, "decisions", decision_log.read)
+    code = exit_codes.OK
+    if options.replay:
+        meant = records if options.at is None else concerned(records, bolt, options.at)[-1:]
+        lines, same = replay(meant, lambda name: policy_named(name).plan)
+        code = exit_codes.OK if same else exit_codes.BROKEN
+    elif options.json:
+        lines = [decision_log.written(record).decode() for record in concerned(records, bolt, options.at)]
+    else:
+        lines = [f"{run.record.name}, {run.state}, {run.directory}", explained(records, bolt, options.at)]
+    if lines:
+        print("\n".join(lines), flush=True)
+    if records.unreadable:
+        print(f"pasps explain: lines in {run.directory} that are no decisions and were left out: {records.unreadable}", file=sys.stderr)
+    return code
+
+
+def find(first: str | None, second: str | None, base: Path) -> tuple[KnownRun, str | None]:
+    """The run that two arguments mean, and the bolt if any.
+
+    Raises:
+        InvalidError: there is no such run, or none at all.
+    """
+    directory = run_of_directory(first)
+    if directory is not None:
+        return directory, second
+    # a running one before those that are over, the newest before others
+    runs = sorted(known_runs(base), key=lambda run: (not run.state.over, run.record.started), reverse=True)
+    named = [run for run in runs if first in (None, run.record.name, run.entry.name)]
+    if named:
+        return named[0], second
+    if second is not None:
+        names = ", ".join(dict.fromkeys(run.record.name for run in runs)) or "none"
+        raise InvalidError(f"{first!r} is neither a run directory nor a topology that ran here; there are runs of {names}")
+    if not runs:
+        raise InvalidError(f"there is no run in {base}; start one with `pasps run FILE`, or give a run directory")
+    return runs[0], first

@@ -1,0 +1,60 @@
+"""Options that several commands have, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+from pasps.cli import exit_codes
+
+JSON_HELP = "one JSON object on standard output, instead of text"
+_WHICH = """\
+TOPOLOGY is the name of a topology that `pasps run` runs, or its run directory; it may be left out when only one runs."""
+
+
+def describe(parser: argparse.ArgumentParser, text: str, examples: Sequence[str], codes: str = exit_codes.VERB_HELP) -> None:
+    """What `--help` says above the options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "\n".join([text, "", "examples:", *(f"  {example}" for example in examples), "", codes])
+
+
+def add_topology(parser: argparse.ArgumentParser) -> None:
+    """The argument that says which one."""
+    parser.add_argument("topology", metavar="TOPOLOGY", nargs="?", help="name or run directory; not needed when one runs")
+
+
+def add_json(parser: argparse.ArgumentParser, text: str = JSON_HELP) -> None:
+    """`--json`."""
+    parser.add_argument("--json", action="store_true", help=text)
+
+
+def about_topology(text: str) -> str:
+    """A description, with what TOPOLOGY may be."""
+    return f"{text}\n{_WHICH}"
+
+
+def at_least_one(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Seconds, 0 too."""
+    try:
+        read = float(text)
+    except ValueError:
+        read = math.nan
+    if not 0 <= read < math.inf:
+        raise argparse.ArgumentTypeError(f"expected seconds of at least 0, got {text!r}")
+    return read
+
+
+def seconds_above_zero(text: str) -> float:
+    """Seconds, not 0."""
+    read = seconds(text)
+    if not read:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return read

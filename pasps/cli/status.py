@@ -1,0 +1,62 @@
+"""`pasps status`: the counters of a topology that runs in another terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pasps.cli import exit_codes
+from pasps.cli.control_client import ControlClient
+from pasps.cli.elastic_lines import elastic_status
+from pasps.cli.find_run import find_run
+from pasps.cli.frame import first_frame
+from pasps.cli.options import about_topology, add_json, add_topology, describe
+from pasps.cli.summary import component_lines, error_lines, frame_lines
+from pasps.cli.words import clock_text
+from pasps.daemons.run_list import KnownRun
+from pasps.daemons.status import Status, status_from
+
+_WHAT = "Shows the counters of a topology since it was started. Gives up after 10 seconds when the run does not answer."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps status`."""
+    examples = ["pasps status", "pasps status word-count", "pasps status word-count --json | jq .stats.components.count.queued"]
+    describe(parser, about_topology(_WHAT), examples)
+    add_topology(parser)
+    add_json(parser)
+
+
+def status(options: argparse.Namespace) -> int:
+    """See the module."""
+    run = find_run(options.topology)
+    with ControlClient(run) as client:
+        told = client.call("status")
+    if options.json:
+        print(json.dumps({"run_dir": str(run.directory), **told}))
+    else:
+        print(status_text(status_from(told), run))
+    return exit_codes.OK
+
+
+def status_text(status: Status, run: KnownRun) -> str:
+    """All of it for people."""
+    frame = first_frame(status)
+    workers = ", ".join(f"{worker.id} (process {worker.pid})" for worker in status.workers)
+    lines = [
+        f"{status.name}: {status.state}, up {clock_text(status.uptime_seconds)}, process {run.record.pid}",
+        "",
+        *component_lines(frame),
+        "",
+        *frame_lines(frame),
+        f"in flight  {status.stats.pending:,}",
+        f"workers    {len(status.workers)} of {status.workers_wanted}: {workers}",
+        f"run        {run.directory}",
+    ]
+    if status.elastic is not None:
+        lines += elastic_status(status.elastic)
+    if not status.stats.complete:
+        lines.append("incomplete a live worker did not answer in time, so its numbers are missing")
+    if status.errors:
+        lines += ["", *error_lines(status.errors, frame.errors)]
+    return "\n".join(lines)

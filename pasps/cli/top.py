@@ -1,0 +1,82 @@
+"""`pasps top`: the live view of a topology that runs in another terminal."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+
+from pasps.cli import exit_codes
+from pasps.cli.choose_view import choose_view
+from pasps.cli.control_client import ControlClient, EndedMeanwhileError
+from pasps.cli.find_run import find_run, how_it_ended
+from pasps.cli.frame import Frames
+from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
+from pasps.cli.view import View
+from pasps.daemons.run_list import KnownRun, run_in
+from pasps.daemons.status import status_from
+from pasps.errors import ClosedError, TimeoutExpiredError
+
+_WHAT = """\
+Shows what a topology does now, as `pasps run` does in its own terminal, until it ends or until Ctrl-C."""
+
+_FIRST_SECONDS = 0.5
+_WAIT_SECONDS, _MOST_WAITS = 0.05, 100
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps top`."""
+    describe(parser, about_topology(_WHAT), ["pasps top", "pasps top word-count --interval 5", "pasps top word-count --json --count 10"])
+    add_topology(parser)
+    parser.add_argument("--interval", metavar="S", type=seconds_above_zero, help="seconds between two looks")
+    parser.add_argument("--count", metavar="N", type=at_least_one, help="end after N looks")
+    parser.add_argument("--no-tty", action="store_true", help="lines instead of the live view; so it is anyway without a terminal")
+    add_json(parser, "one JSON object a second, as those of `pasps run --json`")
+
+
+def top(options: argparse.Namespace) -> int:
+    """See the module."""
+    run = find_run(options.topology)
+    view = choose_view(run.record.name, str(run.directory), as_json=options.json, no_tty=options.no_tty)
+    try:
+        with ControlClient(run) as client, view:
+            ended = _follow(client, view, run, options)
+    except KeyboardInterrupt:
+        return exit_codes.OK
+    if ended and not options.json:
+        print(f"{run.record.name}: {how_it_ended(run_in(run.directory))}")
+    return exit_codes.OK
+
+
+def _follow(client: ControlClient, view: View, run: KnownRun, options: argparse.Namespace) -> bool:
+    """Look until it ends, then True, or until enough was shown."""
+    pause, frames, shown, said = threading.Event(), None, 0, ""
+    while shown != options.count:
+        try:
+            status = status_from(client.call("status"))
+        except TimeoutExpiredError as late:
+            view.say(said := str(late))
+            continue
+        except (ClosedError, EndedMeanwhileError):
+            _wait_for_the_end(run, pause)
+            return True
+        if said != (said := f"{status.state}; Ctrl-C leaves"):
+            view.say(said)
+        if frames is None:
+            # the first look shows nothing: rates are differences of two
+            frames = Frames(status.components, status.workers_wanted, began=0.0)
+            frames.of(status)
+            pause.wait(_FIRST_SECONDS)
+            continue
+        view.show(frames.of(status))
+        shown += 1
+        if shown != options.count:
+            pause.wait(options.interval or view.interval)
+    return False
+
+
+def _wait_for_the_end(run: KnownRun, pause: threading.Event) -> None:
+    """The socket closes a moment before the run has written down that it ended."""
+    for _ in range(_MOST_WAITS):
+        if run_in(run.directory).state.over:
+            return
+        pause.wait(_WAIT_SECONDS)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Protocol
+
+import pytest
+
+from pasps.cli.control_client import ControlClient, EndedMeanwhileError
+from pasps.errors import InvalidError, ProtocolError, TimeoutExpiredError
+from tests.unit.cli.builders import known_run
+
+OK = b'{"ok": true, "result": {"n": 1}}\n'
+
+
+class Served(Protocol):
+    def __call__(self, answers: Sequence[bytes], /) -> ControlClient: ...
+
+
+@pytest.fixture
+def serving() -> Iterator[Served]:
+    """Starts one that gives these answers, one to a request, and then closes the connection."""
+    with ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="pasps-test-"))
+        path = os.path.join(place, "control.sock")
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        listening.bind(path)
+        listening.listen()
+
+        def serve(answers: Sequence[bytes]) -> None:
+            connection, _ = listening.accept()
+            with connection, connection.makefile("rb") as requests:
+                for answer in answers:
+                    requests.readline()
+                    connection.sendall(answer)
+
+        def client(answers: Sequence[bytes]) -> ControlClient:
+            thread = threading.Thread(target=serve, args=(answers,), daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            return stack.enter_context(ControlClient(known_run(socket=path)))
+
+        yield client
+
+
+def test_results_come_back_over_one_connection(serving: Served) -> None:
+    client = serving([OK, b'{"ok": true, "result": null}\n'])
+    assert client.call("status") == {"n": 1}
+    assert client.call("kill", {"wait": 1}, None) is None
+
+
+def test_a_refusal_is_raised_as_what_it_was(serving: Served) -> None:
+    client = serving([b'{"ok": false, "error": {"kind": "InvalidError", "text": "no bolt"}}\n'])
+    with pytest.raises(InvalidError, match=r"^no bolt$"):
+        client.call("scale")
+
+
+@pytest.mark.parametrize("answer", [b"what?\n", b"[]\n", b"{}\n", b'{"ok": false}\n', b"\xff\n"])
+def test_what_is_no_answer_is_said_to_be_none(serving: Served, answer: bytes) -> None:
+    with pytest.raises(ProtocolError, match=r"topology 'doubling' \(process 1\) answered with"):
+        serving([answer]).call("status")
+
+
+def test_a_run_that_ends_before_it_answers_is_told_from_one_that_is_slow(serving: Served) -> None:
+    with pytest.raises(EndedMeanwhileError, match="cannot be reached, it has probably just ended"):
+        serving([b'{"ok"']).call("status")
+
+
+def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
+    with pytest.raises(EndedMeanwhileError, match="No such file"):
+        ControlClient(known_run()).call("status")
+
+
+def test_when_the_time_is_over_it_says_so(serving: Served) -> None:
+    client = serving([OK])
+    with pytest.raises(TimeoutExpiredError, match="did not answer 'status' within 0 s: it is busy or stopped"):
+        client.call("status", seconds=0.0)
+    assert client.call("status") == {"n": 1}

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from pasps.cli.frame import first_frame
+from pasps.daemons.status import Status, status_from, status_object
+from pasps.errors import ProtocolError
+from pasps.metrics import EdgeStats, Histogram, Latency, ReplicaStats
+from tests.unit.cli.builders import report, status
+
+REPLICA = ReplicaStats(0, "w0", "ACTIVE", 1, 2, 3, 4, 5, 0.5)
+
+
+def through_json(given: Status) -> Status:
+    # what is not known is null in JSON, as the control socket writes it
+    text = json.dumps(status_object(given)).replace("NaN", "null")
+    return status_from(json.loads(text))
+
+
+def test_it_comes_back_as_it_was() -> None:
+    given = status(
+        errors=[report("no")],
+        emitted_first=5,
+        doubled={"replicas": {0: REPLICA}, "edges": (EdgeStats("numbers", "default", 5, 4),), "backlog": 3},
+        complete_latency=Latency(5, 0.1, 0.2, 0.3, 0.4),
+        latency=Histogram({3: 5}, 0.5),
+    )
+    back = through_json(given)
+    assert back == given
+    assert (back.stats.latency.buckets, back.stats.latency.total) == ({3: 5}, 0.5)
+    assert first_frame(back) == first_frame(given)
+
+
+def test_a_latency_that_is_not_known_stays_unknown() -> None:
+    assert math.isnan(through_json(status()).stats.complete_latency.p99)
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"stats": {}}, {"stats": {"complete_latency": {}}}, {"stats": 3}])
+def test_what_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(ProtocolError, match="perhaps it is of another version"):
+        status_from(value)
