@@ -8,9 +8,9 @@ from enum import StrEnum
 
 import msgspec
 
+from pasps.control.json_record import record_in
 from pasps.control.plan import Plan
 from pasps.control.situation import Moment, Situation
-from pasps.errors import InvalidError
 
 SCHEMA = "pasps.decision/1"
 
@@ -70,13 +70,7 @@ def read(line: bytes | str) -> Record:
     Raises:
         InvalidError: it is none, or of another schema.
     """
-    try:
-        record = msgspec.json.decode(line, type=Record)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidError(f"decision log: expected a record of schema {SCHEMA!r} as JSON, got {line[:80]!r}: {error}") from error
-    if record.schema != SCHEMA:
-        raise InvalidError(f"decision log: expected schema {SCHEMA!r}, got {record.schema!r}")
-    return record
+    return record_in(line, Record, "decision log", SCHEMA)
 
 
 def replayed(record: Record, plan: Callable[[Situation], Plan]) -> Plan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from pasps.errors import InvalidError
+from pasps.control.json_record import record_in
 from pasps.metrics import Stats
 
 SCHEMA = "pasps.sample/1"
@@ -97,10 +97,4 @@ def read(line: bytes | str) -> Sample:
     Raises:
         InvalidError: it is none, or of another schema.
     """
-    try:
-        sample = msgspec.json.decode(line, type=Sample)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidError(f"run log: expected a sample of schema {SCHEMA!r} as JSON, got {line[:80]!r}: {error}") from error
-    if sample.schema != SCHEMA:
-        raise InvalidError(f"run log: expected schema {SCHEMA!r}, got {sample.schema!r}")
-    return sample
+    return record_in(line, Sample, "run log", SCHEMA)

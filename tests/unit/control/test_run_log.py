@@ -62,7 +62,7 @@ def test_what_nobody_knows_is_null() -> None:
 
 @pytest.mark.parametrize("line", ["", "{}", "7", b"\xff", written(SAMPLE)[:-2]])
 def test_what_is_no_sample_is_refused(line: str | bytes) -> None:
-    with pytest.raises(InvalidError, match=r"run log: expected a sample of schema 'pasps\.sample/1' as JSON, got"):
+    with pytest.raises(InvalidError, match=r"run log: expected a record of schema 'pasps\.sample/1' as JSON, got"):
         read(line)
 
 
