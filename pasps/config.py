@@ -49,7 +49,7 @@ class Key:
         if self.least is not None:
             text += f" of at least {self.least:g}"
         if self.most is not None:
-            text += f"{' of' if self.least is None and self.above is None else ' and'} at most {self.most:.0f}"
+            text += f"{' of' if self.least is None and self.above is None else ' and'} at most {self.most:.10g}"
         return text + (", or null" if self.nullable else "")
 
     def accepts(self, value: object) -> bool:
@@ -110,8 +110,8 @@ _ALL = (
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),
     Key("pasps.interval.secs", float, 30, "The interval td: a plan is made at the end of each", "seconds", least=1),
     Key("pasps.correction.secs", float, 1, "Time between the corrections of policy `pasps`", "seconds", least=0.1),
-    Key("pasps.target.utilisation", float, None, "Share of its time a replica is to be busy; null: 1, `pasps` 0.8", above=0, most=1),
-    Key("pasps.scale.down.plans", int, None, "Fewer replicas when so many plans agree; null: 1, `pasps` 5; only `pasps` uses it", least=1),
+    Key("pasps.target.utilisation", float, None, "Share of its time a replica is to be busy; null: 1, `pasps` 0.8", above=0, most=1.5),
+    Key("pasps.scale.down.plans", int, None, "Fewer replicas when so many plans agree; null: `pasps` 2; the others do not wait", least=1),
     Key("pasps.drain.secs", float, None, "Time in which queues are to be gone; null: an interval, `pasps` 1", "seconds", above=0),
     Key("pasps.queue.share", str, None, "Eq. 7 as printed or by edge; null: the policy's own reading", choices=("paper", "edge")),
     Key("pasps.static.replicas", int, None, "Replicas of every bolt under policy `static`; null: as at the start", "replicas", least=1),

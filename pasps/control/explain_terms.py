@@ -131,7 +131,7 @@ def _basis(situation: Situation, events: float, seconds: float) -> tuple[str, ..
     predicted = forecast.total(situation.interval.ended, seconds)
     if math.isclose(predicted, events, rel_tol=1e-9):
         return (_model(forecast),)
-    return "as just came in", f"{_model(forecast)} expects {count(predicted)}"
+    return "trend and forecast", f"{_model(forecast)} alone expects {count(predicted)}"
 
 
 def _model(forecast: Forecast) -> str:

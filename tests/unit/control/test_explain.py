@@ -116,12 +116,12 @@ def test_drain_and_target_are_shown_as_they_enter() -> None:
     assert "a replica is to be busy 80% of its time with what comes in, and queues are to be gone in 10 s" in shown
 
 
-def test_our_own_policy_looks_at_what_just_came_too() -> None:
+def test_our_own_policy_looks_at_the_trend_too() -> None:
     given = record(12, {"sentiment": 2, "store": 1}, "pasps", arrivals=(40.0,), moment="correction")
     shown = text([given])
-    assert "80 events expected in the next 2 s  (as just came in; lr expects 27.47; 398 came in the last 30 s)" in shown
+    assert "40 events expected in the next 1 s  (trend and forecast; lr alone expects 13.73; 398 came in the last 30 s)" in shown
     assert "since 14:06:00 (correction 12, table 32)" in shown
-    assert headline(given).endswith("(80 expected, as just came in)")
+    assert headline(given).endswith("(40 expected, trend and forecast)")
 
 
 def test_a_bolt_that_is_planned_for_a_later_second_says_so() -> None:

@@ -256,7 +256,7 @@ def test_what_is_postponed_is_said_once_not_every_second() -> None:
     bench.run(20)
     assert [record.moment for record in bench.records] == ["cycle", "correction"]
     assert [act.outcome for act in bench.records[1].acts.values()] == [Outcome.POSTPONED]
-    assert len(bench.actuator.calls) >= 10, "it is tried all the same"
+    assert len(bench.actuator.calls) >= 8, "it is tried all the same"
 
 
 def test_notes_say_what_is_wrong_with_the_numbers() -> None:

@@ -58,7 +58,7 @@ def test_corrections_are_never_further_apart_than_cycles() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("pasps.queue.share", "all"), ("pasps.interval.secs", 0.5), ("pasps.target.utilisation", 1.1), ("pasps.polic", "pa-sps")],
+    [("pasps.queue.share", "all"), ("pasps.interval.secs", 0.5), ("pasps.target.utilisation", 1.6), ("pasps.polic", "pa-sps")],
 )
 def test_what_the_keys_do_not_take_is_refused(key: str, value: object) -> None:
     with pytest.raises(ConfigError):
