@@ -1,0 +1,146 @@
+"""All runs over one trace, each in a directory of its own, so that what was interrupted can be gone on with."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.elasticity.one_run import Ending, Order, command_of, run
+from benchmarks.elasticity.outcomes import Numbers, Result, finished, mean_numbers, numbers_of, problem_of, write_result
+from benchmarks.elasticity.plans import LINE_BOLTS, RunPlan, Setup
+from benchmarks.elasticity.traces import Prepared, write_trace
+from benchmarks.elasticity.verdict import Row
+from benchmarks.machine import machine
+from benchmarks.process_tree import idle_percent
+from pasps.errors import InvalidError
+
+SETTLE_SECONDS = 2.0
+"""Between two runs; how idle the machine is meanwhile is written down."""
+_PACKAGES = ("pasps", "numpy", "scikit-learn", "darts")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One run to make: which, and how often it was made before."""
+
+    plan: RunPlan
+    round: int
+
+    @property
+    def name(self) -> str:
+        """For people, and for its directory."""
+        return self.plan.name if self.round == 0 else f"{self.plan.name}.{self.round + 1}"
+
+
+def turns_of(plans: Sequence[RunPlan], repeats: int) -> list[Turn]:
+    """Round by round, so that what drifts on the machine drifts for all."""
+    return [Turn(plan, round) for round in range(repeats) for plan in plans]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is compared, and where it is kept: `directory` is this trace's own."""
+
+    prepared: Prepared
+    setup: Setup
+    directory: Path
+
+    @property
+    def seconds(self) -> float:
+        """The longest that a run goes on: one time-out after the trace's end. Most end as soon as all is done."""
+        return self.prepared.seconds + self.setup.timeout_seconds
+
+    def parameters(self, plan: RunPlan) -> dict[str, object]:
+        """All that a run's numbers depend on; the code and the machine are written down beside it."""
+        prepared, setup = self.prepared, self.setup
+        return {
+            "trace": prepared.name,
+            "first_row": prepared.first_row,
+            "rows": len(prepared.counts),
+            "row_seconds": prepared.row_seconds,
+            "events": prepared.events,
+            "counts": hashlib.sha256(repr(prepared.counts).encode()).hexdigest()[:16],
+            "workers": setup.workers,
+            "at_start": plan.at_start,
+            "options": {**setup.options(), **plan.options},
+        }
+
+    def place(self, turn: Turn) -> Path:
+        """The directory of one run."""
+        return self.directory / turn.name
+
+    def result(self, turn: Turn) -> Result | None:
+        """What was measured earlier with the same parameters."""
+        return finished(self.place(turn), self.parameters(turn.plan))
+
+    def command(self, turn: Turn) -> list[str]:
+        """What is run."""
+        place = self.place(turn)
+        files = {"trace.file": str(self.directory / "trace.csv"), "line.counts.dir": str(place / "ids")}
+        options = {**self.setup.options(), **turn.plan.options, **files}
+        at_start = dict.fromkeys(LINE_BOLTS, turn.plan.at_start)
+        return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start))
+
+    def make(self, turn: Turn, progress: Callable[[float], None]) -> Result:
+        """Run it anew; blocks until it is over. What an interrupted run left is removed first."""
+        place = self.place(turn)
+        if place.exists():
+            shutil.rmtree(place)
+        (place / "ids").mkdir(parents=True)
+        write_trace(self.prepared, self.directory / "trace.csv")
+        idle = idle_percent(SETTLE_SECONDS)
+        ending = run(self.command(turn), place, self.seconds, progress)
+        result = self._result(turn, ending, idle)
+        write_result(result, place)
+        return result
+
+    def _result(self, turn: Turn, ending: Ending, idle: float) -> Result:
+        place = self.place(turn)
+        problem, numbers = problem_of(ending, (place / "stderr.txt").read_text(errors="replace")), None
+        if not problem:
+            try:
+                interval = self.setup.interval_seconds
+                numbers = numbers_of(place / "run", place / "ids", self.prepared.events, interval, ending.cores_used)
+            except InvalidError as error:
+                problem = str(error)
+        about = {**machine(), **_versions(), "idle_before": round(idle, 1)}
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        parameters, plan = self.parameters(turn.plan), turn.plan
+        return Result(plan.name, plan.policy, parameters, about, date, ending.seconds, ending.exit_code, numbers, problem)
+
+    def rows(self, plans: Sequence[RunPlan], repeats: int) -> list[Row]:
+        """What there is so far."""
+        found = []
+        for plan in plans:
+            several = list(self._numbers(plan, repeats))
+            if several:
+                found.append(Row(plan.name, plan.policy, mean_numbers(several), len(several)))
+        return found
+
+    def commits(self, plans: Sequence[RunPlan], repeats: int) -> list[str]:
+        """The commits that the rows were measured at: more than one when a comparison was gone on with after a change."""
+        return sorted({str(result.machine.get("commit")) for plan in plans for result in self._results(plan, repeats)})
+
+    def _numbers(self, plan: RunPlan, repeats: int) -> Iterator[Numbers]:
+        return (result.numbers for result in self._results(plan, repeats) if result.numbers is not None)
+
+    def _results(self, plan: RunPlan, repeats: int) -> Iterator[Result]:
+        for round in range(repeats):
+            result = self.result(Turn(plan, round))
+            if result is not None:
+                yield result
+
+
+def _versions() -> Mapping[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = ""
+    return found

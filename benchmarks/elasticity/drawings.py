@@ -1,0 +1,119 @@
+"""The figures of a comparison, as PNGs. Imports matplotlib, by `pasps.report.canvas`, so it is loaded only when they are wanted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from benchmarks.elasticity.verdict import Row
+from pasps.control.run_log import Sample
+from pasps.report.canvas import (
+    BLUE,
+    DOTS_PER_INCH,
+    FAINT,
+    INK,
+    ORANGE,
+    PALE_BLUE,
+    QUIET,
+    VERMILION,
+    Sheet,
+    count_axis,
+    pool_axis,
+    seconds_axis,
+)
+
+_COLOURS = {"static": QUIET, "presps": ORANGE, "pa-sps": VERMILION, "pasps": BLUE}
+_MARKS = {"static": "s", "presps": "D", "pa-sps": "^", "pasps": "o"}
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, in points of print."""
+_LETTER, _LINE, _GAP = 4.6, 10.0, 5.0
+"""A label's size in points, about, and its distance from its mark."""
+
+
+def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
+    """Every run a point, the runs of `pasps` joined to a curve; to the right and below is better."""
+    figure = Figure(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    points = [(row, row.numbers.saved, row.numbers.mean) for row in rows if row.numbers.saved is not None and row.numbers.mean is not None]
+    ours = sorted((saved, mean) for row, saved, mean in points if row.policy == "pasps")
+    axes.plot([saved for saved, _ in ours], [mean for _, mean in ours], color=BLUE, linewidth=1.2, zorder=1)
+    for row, saved, mean in points:
+        axes.scatter([saved], [mean], color=_COLOURS.get(row.policy, INK), marker=_MARKS.get(row.policy, "o"), s=26, zorder=2)
+    if points:
+        seconds_axis(axes, min(mean for _, _, mean in points), max(mean for _, _, mean in points))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.margins(x=0.12)
+    axes.grid(color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.set_xlabel("saved resources", fontsize=10, color=QUIET)
+    axes.set_ylabel("mean latency, from due until processed", fontsize=10, color=QUIET)
+    axes.set_title(title, fontsize=12, color=INK, loc="left", fontweight="bold")
+    axes.tick_params(labelcolor=QUIET, color=QUIET)
+    figure.canvas.draw()  # only now it is known where on the page a point lies
+    dots = [axes.transData.transform((saved, mean)) * 72 / DOTS_PER_INCH for _, saved, mean in points]
+    names = [row.name for row, _, _ in points]
+    for (row, saved, mean), offset in zip(points, label_offsets([(float(x), float(y)) for x, y in dots], names), strict=True):
+        colour = _COLOURS.get(row.policy, INK)
+        axes.annotate(row.name, (saved, mean), xytext=offset, textcoords="offset points", fontsize=8, color=colour, va="center")
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def label_offsets(marks: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[tuple[float, float]]:
+    """Where each label begins, from its mark: beside it where there is room, else the next place that touches nothing."""
+    taken: list[Box] = [(x - 3, y - 3, x + 3, y + 3) for x, y in marks]
+    found = []
+    for (x, y), label in zip(marks, labels, strict=True):
+        width = _LETTER * len(label)
+        places = [(side, up * _LINE) for up in (0, 1, -1, 2, -2, 3, -3) for side in (_GAP, -_GAP - width)]
+        boxes = [((dx, dy), (x + dx, y + dy - _LINE / 2, x + dx + width, y + dy + _LINE / 2)) for dx, dy in places]
+        place, box = next((one for one in boxes if not any(_touch(one[1], other) for other in taken)), boxes[0])
+        taken.append(box)
+        found.append(place)
+    return found
+
+
+def _touch(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def replicas_over_time(title: str, runs: Mapping[str, Sequence[Sample]]) -> bytes:
+    """The input, and below it for each run the replicas of all bolts that work."""
+    longest = max(runs.values(), key=len)
+    shows = "events due per second; below, working replicas, orange: draining"
+    sheet = Sheet(title, shows, [1.3, *[1.0] * len(runs)], 0.0, longest[-1].uptime, 0.16)
+    upper, *panels = sheet.panels
+    times, rates = _rates(longest)
+    upper.fill_between(sheet.at(times), rates, color=FAINT, linewidth=0)
+    upper.plot(sheet.at(times), rates, color=QUIET, linewidth=1.0)
+    count_axis(upper, max(rates, default=1.0))
+    for axes, (name, samples) in zip(panels, runs.items(), strict=True):
+        at = sheet.at([sample.uptime for sample in samples])
+        active = [sum(bolt.active for bolt in sample.bolts.values()) for sample in samples]
+        working = [count + sum(bolt.draining for bolt in sample.bolts.values()) for sample, count in zip(samples, active, strict=True)]
+        axes.fill_between(at, working, step="post", color=ORANGE, linewidth=0)
+        axes.fill_between(at, active, step="post", color=PALE_BLUE, linewidth=0)
+        pool_axis(axes, sum(bolt.pool for bolt in samples[-1].bolts.values()))
+        sheet.name_lines(axes, [(active[-1] if active else 0.0, name, BLUE)])
+    return sheet.png()
+
+
+def _rates(samples: Sequence[Sample]) -> tuple[list[float], list[float]]:
+    """Events a second between two samples, at the second one."""
+    times, rates = [], []
+    for before, after in pairwise(samples):
+        seconds = after.uptime - before.uptime
+        if seconds > 0:
+            times.append(after.uptime)
+            rates.append((after.due - before.due) / seconds)
+    return times, rates

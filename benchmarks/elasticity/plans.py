@@ -1,0 +1,97 @@
+"""The runs of the comparison: what they all share, and what each is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+PREDICTORS = ("basic", "lr", "fft", "ann", "rf")
+STATIC = (8, 4, 1)
+TARGETS = (0.6, 0.8, 1.0, 1.1, 1.2)
+POOL = 8
+LINE_BOLTS = ("first", "second", "third", "last")
+"""As the line has them."""
+AT_START = 4
+"""Active replicas of every bolt before the first decision; a static run has its own from the start."""
+_PENDING_SHARE = 0.8
+_QUEUE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all runs of a comparison share. `scale`: the trace's peak over what the whole pool can carry.
+
+    `pasps` are further options for the runs of our own policy.
+    """
+
+    wait_millis: float = 20.0
+    scale: float = 0.9
+    interval_seconds: float = 5.0
+    timeout_seconds: float = 30.0
+    workers: int = 2
+    pasps_predictor: str = "lr"
+    pasps: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def peak_rate(self) -> float:
+        """Events a second in the trace's highest row: `scale` times what eight replicas can carry."""
+        return self.scale * POOL * 1000 / self.wait_millis
+
+    @property
+    def most_pending(self) -> int:
+        """As many tuples as one replica of a bolt gets through well within the time-out.
+
+        So none times out for having to wait, whatever the replicas do, and what comes twice comes from something else.
+        """
+        return int(_PENDING_SHARE * self.timeout_seconds * 1000 / self.wait_millis)
+
+    def options(self) -> dict[str, str]:
+        """For `pasps run -o`."""
+        return {
+            "line.wait.millis": f"{self.wait_millis:g}",
+            "pasps.interval.secs": f"{self.interval_seconds:g}",
+            "topology.message.timeout.secs": f"{self.timeout_seconds:g}",
+            "topology.max.spout.pending": str(self.most_pending),
+            # the paper's queue: what is under way waits at the bolts
+            "topology.executor.receive.buffer.size": str(_QUEUE),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run: its name, which is that of its directory too, the policy it belongs to, its options, and replicas at the start."""
+
+    name: str
+    policy: str
+    options: Mapping[str, str]
+    at_start: int = AT_START
+
+
+def run_plans(setup: Setup, targets: Sequence[float] = TARGETS) -> list[RunPlan]:
+    """All runs, in the order in which they are made: what does not move first, ours last."""
+    plans = [_plan(f"static-{count}", "static", {"pasps.static.replicas": str(count)}, count) for count in STATIC]
+    plans.append(_plan("presps", "presps", {}))
+    plans += [_plan(f"pa-sps-{model}", "pa-sps", {"pasps.predictor": model}) for model in PREDICTORS]
+    ours = {"pasps.predictor": setup.pasps_predictor, **setup.pasps}
+    plans += [_plan(f"pasps-{target:g}", "pasps", {"pasps.target.utilisation": f"{target:g}", **ours}) for target in targets]
+    return plans
+
+
+def chosen(plans: Sequence[RunPlan], wanted: Sequence[str]) -> list[RunPlan]:
+    """Those with one of the names, or whose name begins with one and a dash; all of them when none is wanted.
+
+    Raises:
+        ValueError: a name that fits none.
+    """
+    for name in wanted:
+        if not any(_fits(plan.name, name) for plan in plans):
+            raise ValueError(f"no run {name!r}; there are {', '.join(plan.name for plan in plans)}")
+    return [plan for plan in plans if not wanted or any(_fits(plan.name, name) for name in wanted)]
+
+
+def _fits(name: str, wanted: str) -> bool:
+    return name == wanted or name.startswith(f"{wanted}-")
+
+
+def _plan(name: str, policy: str, options: Mapping[str, str], at_start: int = AT_START) -> RunPlan:
+    return RunPlan(name, policy, {"pasps.policy": policy, **options}, at_start)
