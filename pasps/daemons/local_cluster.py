@@ -58,6 +58,8 @@ class RunningTopology:
     def set_active(self, component: str, count: int) -> int:
         """Let `count` replicas of a bolt work; back when every live worker routes by the new table: its version.
 
+        Under a policy the bolt is held there until `release`.
+
         Raises:
             InvalidError: no such bolt, or a count that is less than 1 or more than its pool; nothing has changed.
             UnmovableError: a keyed task that cannot be pickled would have to move to another worker. Known from its
@@ -65,6 +67,14 @@ class RunningTopology:
             TimeoutExpiredError: a live worker did not confirm within ten seconds; the change stands.
         """
         return self._cluster.call(self._master.set_active(component, count))
+
+    def release(self, component: str) -> None:
+        """Let the policy decide again about a bolt that `set_active` holds.
+
+        Raises:
+            InvalidError: no such bolt, or a topology without a policy.
+        """
+        self._cluster.call(_now(lambda: self._master.release(component)))
 
     def stats(self) -> Stats:
         """Exact cumulative counters, from one consistent cut; `complete` is False when a live worker did not answer."""

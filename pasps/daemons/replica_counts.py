@@ -15,7 +15,7 @@ def check_bolt(blueprint: Blueprint, component: str) -> int:
     plan = blueprint.components.get(component)
     if plan is None or plan.is_spout:
         bolts = ", ".join(name for name, p in blueprint.components.items() if not p.is_spout)
-        raise InvalidError(f"set_active: expected the id of a bolt ({bolts}), got {component!r}")
+        raise InvalidError(f"expected the id of a bolt ({bolts}), got {component!r}")
     return plan.pool
 
 

@@ -38,10 +38,10 @@ from pasps.daemons.messages import (
     ToWorker,
 )
 from pasps.daemons.repair import CONFIRM_SECONDS, Repair
-from pasps.daemons.replica_counts import check_count
+from pasps.daemons.replica_counts import check_bolt, check_count
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
-from pasps.errors import ClosedError, DrainTimeoutError, PaspsError, UnmovableError
+from pasps.errors import ClosedError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
 from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
@@ -185,6 +185,13 @@ class TopologyMaster:
             raise
         _log.info("component %s: %d -> %d active, table %d", component, before, count, version)
         return version
+
+    def release(self, component: str) -> None:
+        """See `RunningTopology.release`."""
+        check_bolt(self.blueprint, component)
+        if self.elastic is None:
+            raise InvalidError(f"release({component!r}): nobody else decides; submit the topology with a policy (`pasps.policy`)")
+        self.elastic.release(component)
 
     async def stats(self) -> Stats:
         """See `RunningTopology.stats`."""

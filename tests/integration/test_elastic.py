@@ -84,8 +84,9 @@ def test_a_bolt_that_was_set_by_hand_is_left_alone(tmp_path: Path) -> None:
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(Line, config=course.conf, control=course.control)
         until(lambda: len(course.samples) > 1, "the loop's first second")
-        running.set_active("second", 2)
+        running.set_active("second", 4)
+        until(lambda: course.moves("first"), "the loop's change of another bolt")
+        assert running.stats().components["second"].active == 4
+        running.release("second")
         check_everything_is_there(running, course, tmp_path)
-        components = running.stats().components
-    assert components["second"].active == 2
-    assert course.moves("first") > 0
+        until(lambda: running.stats().components["second"].active == 1, "the loop's change of the bolt, now that there is no input")
