@@ -1,0 +1,99 @@
+"""Runs the service until a signal, or until its standard input ends; says on one line where it listens."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from types import FrameType
+
+import uvicorn
+
+from predictor_service.app import create_app
+from predictor_service.errors import SettingsError
+from predictor_service.fitting import Fitting
+from predictor_service.settings import Settings
+
+_BACKLOG = 512
+_MOST_CONNECTIONS = 1024
+_GRACE_SECONDS = 2
+
+
+def serve(settings: Settings, *, end_with_stdin: bool = False) -> None:
+    """Blocks; for the main thread. Leaves no process behind.
+
+    Raises:
+        SettingsError: it cannot listen there.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal that ended it once more when it is done
+        signal.signal(number, _exit)
+    with _listening(settings) as listener:
+        fitting = Fitting(settings)
+        config = uvicorn.Config(
+            create_app(settings, fitting),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            backlog=_BACKLOG,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        server = _Server(config, fitting, _url(listener))
+        if end_with_stdin:
+            threading.Thread(target=server.end_with_stdin, name="stdin", daemon=True).start()
+        server.run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, and ends fits before connections: a fit must not keep a service from ending."""
+
+    def __init__(self, config: uvicorn.Config, fitting: Fitting, url: str) -> None:
+        super().__init__(config)
+        self._fitting = fitting
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        sys.stdout.write(f"predictor listening on {self._url}\n")
+        sys.stdout.flush()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._fitting.close()
+        await super().shutdown(sockets)
+
+    def end_with_stdin(self) -> None:
+        """Blocks until standard input ends, or is none, then asks the server to end."""
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        self.should_exit = True
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another") from error
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
