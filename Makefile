@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO ?= $(BIN)/pasps run topologies/tweets/tweets.py --duration 60
+DEMO_SECONDS ?= 60
 PYTEST_ARGS ?=
 
 # the directories under mypy that have code already
@@ -23,8 +23,9 @@ INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUI
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.runtime ## tweets at a bursty rate with the live view, one minute; installs the runtime only
-	$(DEMO)
+demo: $(VENV)/.demo ## tweets at a bursty rate, replicas that follow it, and a report of it: one minute
+	@run=$$(mktemp -d) && $(BIN)/pasps run topologies/tweets/tweets.py --duration $(DEMO_SECONDS) --run-dir "$$run" && \
+		$(BIN)/pasps explain "$$run" user_class && $(BIN)/pasps report "$$run"
 
 test: lint types pytest ## everything CI runs: lint, types, all tests
 
@@ -59,16 +60,16 @@ clean: ## remove caches and builds
 clean-all: clean ## the same, and .venv
 	rm -rf $(VENV)
 
-# Stamps. `.made`: the Python and the place it was made for; `.runtime`, `.dev`: what was installed after it.
+# Stamps. `.made`: the Python and the place it was made for; `.demo`, `.dev`: what was installed after it.
 # A venv that somebody made by hand has none of them: it is kept if its Python fits, and topped up.
 
-$(VENV)/.runtime: $(VENV)/.made pyproject.toml constraints.txt
-	$(INSTALL) -e .
+$(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
+	$(INSTALL) -e '.[predictor,report]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	$(INSTALL) -e '.[dev]'
-	@touch $(VENV)/.runtime $@
+	@touch $(VENV)/.demo $@
 
 # Runs each time but touches .made only when it changes, so nothing that depends on it is done twice.
 $(VENV)/.made: FORCE
