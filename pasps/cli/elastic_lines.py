@@ -44,8 +44,8 @@ def elastic_lines(elastic: Mapping[str, Any], trail: Trail) -> list[str]:
     """A few lines for the live view."""
     arrived, expected = trail.bars()
     lines = [f"input     {arrived.rjust(_SECONDS)}  {_rate(elastic.get('arrived'))}"]
-    if elastic.get("predictor") is not None:
-        lines.append(f"expected  {expected.rjust(_SECONDS)}  {_rate(elastic.get('predicted'))}  {_whose(elastic)}")
+    if elastic.get("predicted") is not None or elastic.get("predictor") is not None:
+        lines.append(f"expected  {expected.rjust(_SECONDS)}  {_rate(elastic.get('predicted'))}  {_whose(elastic)}".rstrip())
     said = elastic.get("decision") or "nothing decided yet"
     held = elastic.get("held") or {}
     by_hand = f"   by hand: {', '.join(f'{name}={count}' for name, count in held.items())}" if held else ""
@@ -56,15 +56,16 @@ def elastic_status(elastic: Mapping[str, Any]) -> list[str]:
     """Lines for a status."""
     held = ", ".join(f"{name}={count}" for name, count in (elastic.get("held") or {}).items())
     lines = [f"policy     {elastic.get('policy')}   {elastic.get('decision') or 'nothing decided yet'}"]
-    lines += [f"input      {_rate(elastic.get('arrived'))}   {elastic_words(elastic)}"] if elastic.get("predictor") is not None else []
+    if elastic.get("arrived") is not None:
+        lines.append(f"input      {_rate(elastic.get('arrived'))}   {elastic_words(elastic)}")
     return lines + ([f"by hand    {held}"] if held else [])
 
 
 def elastic_words(elastic: Mapping[str, Any]) -> str:
     """A few words for one line."""
-    if elastic.get("predictor") is None:
+    if elastic.get("predictor") is None and elastic.get("predicted") is None:
         return f"policy {elastic.get('policy')}"
-    return f"expected {_rate(elastic.get('predicted'))} {_whose(elastic)}"
+    return f"expected {_rate(elastic.get('predicted'))} {_whose(elastic)}".rstrip()
 
 
 def _rate(rate: float | None) -> str:
@@ -74,4 +75,6 @@ def _rate(rate: float | None) -> str:
 def _whose(elastic: Mapping[str, Any]) -> str:
     """The model, and the rung of the ladder when it is not the model's own answer."""
     rung = elastic.get("source")
+    if elastic.get("predictor") is None:
+        return ""
     return str(elastic["predictor"]) if rung in (None, "predictor") else f"{elastic['predictor']}, {rung}"

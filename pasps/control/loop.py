@@ -75,6 +75,7 @@ class MapeLoop:
         self._monitor = Monitor(config.shape)
         self._estimates = Estimates()
         self._newest: Forecast | None = None
+        self._expected: float | None = None
         self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, config.settings.scale_down_plans or 0))
         self._problem = ""
         self._began: float | None = None
@@ -112,8 +113,11 @@ class MapeLoop:
         return samples[-1] if samples else None
 
     def predicted(self) -> float | None:
-        """Events expected in the second to come, as far as anybody asked."""
-        return None if self._newest is None else self._newest.total(self._uptime, 1.0)
+        """Events expected in the second to come: what a plan was just made for, or else what the newest forecast says of it."""
+        policy = self._config.policy
+        if self._newest is None or policy.corrects or not policy.forecasts:
+            return self._expected
+        return self._newest.total(self._uptime, 1.0)
 
     # ---- analyze
 
@@ -169,6 +173,7 @@ class MapeLoop:
         plan = self._plan(situation)
         if not plan.held:
             self._recent.append({name: bolt.allowed for name, bolt in plan.bolts.items()})
+            self._expected = plan.rate
         acts, version = await self._execute(moment, plan)
         self._write(moment, uptime, situation, plan, _Done(acts, version or interval.versions[1]))
 

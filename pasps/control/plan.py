@@ -75,6 +75,13 @@ class Plan:
     held: str = ""
 
     @property
+    def rate(self) -> float | None:
+        """Events a second that it was made for; None: it does not say."""
+        spans = (bolt.terms.seconds for bolt in self.bolts.values() if bolt.terms is not None)
+        span = next(spans, 0.0)
+        return self.input / span if self.input is not None and span else None
+
+    @property
     def replicas(self) -> dict[str, int]:
         """By bolt."""
         return {name: bolt.replicas for name, bolt in self.bolts.items()}

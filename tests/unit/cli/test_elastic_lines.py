@@ -42,7 +42,8 @@ def test_the_last_decision_and_what_is_held_by_hand_are_shown() -> None:
 def test_a_policy_without_forecasts_has_no_line_of_them() -> None:
     lines = elastic_lines(said(policy="static", predictor=None, source=None, predicted=None), Trail())
     assert [line.split()[0] for line in lines] == ["input", "policy"]
-    assert elastic_words(said(policy="static", predictor=None)) == "policy static"
+    assert elastic_words(said(policy="static", predictor=None, predicted=None)) == "policy static"
+    assert elastic_words(said(policy="presps", predictor=None, source=None)) == "expected 100/s"
 
 
 def test_a_lower_rung_of_the_ladder_is_named() -> None:
@@ -55,4 +56,5 @@ def test_a_status_says_policy_input_and_what_is_held() -> None:
         "input      50/s   expected 100/s lr",
         "by hand    b=4",
     ]
-    assert elastic_status(said(predictor=None, policy="static")) == ["policy     static   nothing decided yet"]
+    nothing = said(predictor=None, policy="static", predicted=None, arrived=None)
+    assert elastic_status(nothing) == ["policy     static   nothing decided yet"]

@@ -152,7 +152,7 @@ def test_who_needs_no_forecast_asks_for_none() -> None:
     bench = Bench(PRESPS, interval_seconds=1.0)
     bench.run(3)
     asyncio.run(bench.loop.refresh_forecast())
-    assert (bench.forecasts.asked, bench.loop.predicted()) == ([], None)
+    assert (bench.forecasts.asked, bench.loop.predicted()) == ([], 10.0), "what it plans for is what it expects"
     assert all(record.situation is not None and record.situation.forecast is None for record in bench.records)
 
 
