@@ -19,6 +19,8 @@ SAMPLES = 100
 _SLACK = 0.25
 """An interval may begin this share of a second late: snapshots are not taken on the dot."""
 _ROUNDING = 1e-6
+_KEPT = 100
+"""Snapshots that are kept of an interval, about."""
 _PATIENCE_SECONDS = 10.0
 """So long a backlog that is not told any more is waited for: its worker may have died, and its spout goes on elsewhere."""
 
@@ -83,6 +85,8 @@ class Monitor:
         if problem:
             return problem
         seen = _Seen(stats, machine, {name: self._due(name, stats) for name in self.shape.spouts})
+        if len(self._snapshots) > 1 and self._snapshots[-1].uptime - self._snapshots[-2].uptime < keep_seconds / _KEPT:
+            self._snapshots.pop()  # a long interval needs no begin for each of its seconds, and a snapshot of large pools is large
         self._snapshots.append(seen)
         self._samples = self._sampled(seen)
         oldest = seen.uptime - keep_seconds - 1.0
@@ -125,9 +129,10 @@ class Monitor:
         """Events that became due in each of the last seconds before the newest snapshot, at most 100, newest last."""
         return self._samples
 
-    def watched(self) -> float:
-        """Seconds between the oldest snapshot that is kept and the newest."""
-        return self._snapshots[-1].uptime - self._snapshots[0].uptime if self._snapshots else 0.0
+    @property
+    def kept(self) -> int:
+        """How many snapshots it holds."""
+        return len(self._snapshots)
 
     def interval(self, seconds: float) -> Interval | None:
         """The last `seconds`, or as much as there was; None before the second snapshot."""

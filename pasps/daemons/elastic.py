@@ -122,7 +122,7 @@ class Elastic:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._ticking:
             self._ticking = False
-            with suppress(TimeoutError):  # a worker that is blocked must not hold up the end
+            with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
                 async with asyncio.timeout(_LAST_SECONDS):
                     self._record(await self._master.cut())
         if self._client is not None:

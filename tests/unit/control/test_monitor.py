@@ -206,10 +206,21 @@ def test_old_snapshots_are_dropped_but_never_the_one_that_an_interval_begins_wit
     monitor = Monitor(CHAIN)
     for second in range(500):
         monitor.take(at(second, second), MACHINE, 5.0)
-    assert monitor.watched() <= 7
+    assert monitor.kept <= 8
     assert last(monitor, 5.0).seconds == 5
     monitor.take(at(600, 600), MACHINE, 5.0)
     assert last(monitor, 5.0).due == 101
+
+
+def test_a_long_interval_does_not_keep_a_snapshot_for_each_of_its_seconds() -> None:
+    monitor = Monitor(CHAIN)
+    for second in range(4000):
+        monitor.take(at(second, 2 * second), MACHINE, 1800.0)
+    assert monitor.kept <= 110
+    found = last(monitor, 1800.0)
+    assert 1800 <= found.seconds <= 1800 * 1.02
+    assert found.due == 2 * found.seconds
+    assert monitor.samples() == (2.0,) * 100
 
 
 # ---- flags
