@@ -106,7 +106,7 @@ _ALL = (
     Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps` under `pasps run`, `static` in a LocalCluster"),
     Key("pasps.predictor", str, "lr", "Model that forecasts the input: `basic`, `lr`, `fft`, `ann`, `rf` or any other of the service"),
     Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: one is started as a child process"),
-    Key("pasps.predictor.token", str, None, "What that service asks for as a bearer token"),
+    Key("pasps.predictor.token", str, None, "Its bearer token; null: the environment's `PASPS_PREDICTOR_TOKEN`, if any"),
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),
     Key("pasps.interval.secs", float, 30, "The interval td: a plan is made at the end of each", "seconds", least=1),
     Key("pasps.correction.secs", float, 1, "Time between the corrections of policy `pasps`", "seconds", least=0.1),

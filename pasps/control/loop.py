@@ -82,6 +82,8 @@ class MapeLoop:
         self._cycle_at = self._correct_at = self._ask_at = 0.0
         self._number = 0
         self._deciding = self._asking = False
+        self._owed = False
+        """A cycle was held for want of a whole snapshot: it is made up for with the first whole one."""
         self._uptime = 0.0
         self._said = ""
         self._undone: set[tuple[str, Outcome]] = set()
@@ -99,9 +101,10 @@ class MapeLoop:
             self._cycle_at = self._correct_at = now + min(settings.interval_seconds, math.inf if warm_up is None else warm_up)
         if self._deciding:
             return None
-        cycle = now >= self._cycle_at - _near(settings.interval_seconds)
+        cycle = now >= self._cycle_at - _near(settings.interval_seconds) or (self._owed and not self._problem)
         correction = self._config.policy.corrects and now >= self._correct_at - _near(settings.correction_seconds)
         if cycle:
+            self._owed = bool(self._problem)
             self._cycle_at = _following(self._began, settings.interval_seconds, now)
         if cycle or correction:
             self._correct_at = _following(self._began, settings.correction_seconds, now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.companion import ElasticView
 from pasps.daemons.machine_load import machine_now
-from pasps.daemons.predictor_process import PredictorProcess
+from pasps.daemons.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import ConfigError, InvalidError, PaspsError
 from pasps.metrics import Stats
@@ -99,7 +100,8 @@ class Elastic:
             ServiceUrl.parse(url)
         except InvalidError as error:
             raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error
-        return PredictorClient(lambda: url, settings.predictor, token=settings.predictor_token)
+        token = settings.predictor_token or os.environ.get(TOKEN_VARIABLE)
+        return PredictorClient(lambda: url, settings.predictor, token=token)
 
     # ---- the master's calls
 

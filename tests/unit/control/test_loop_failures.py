@@ -227,3 +227,14 @@ def test_who_corrects_does_not_wait_for_a_predictor_that_hangs() -> None:
         await asking
 
     asyncio.run(go())
+
+
+def test_a_cycle_without_a_whole_snapshot_is_made_up_for_once() -> None:
+    bench = Bench(PA_SPS, answer=1.0, interval_seconds=10)
+    bench.run(10)
+    bench.course.complete = False
+    bench.run(3)
+    bench.course.complete = True
+    bench.run(10)
+    cycles = [(record.uptime, bool(record.plan.held)) for record in bench.records]
+    assert cycles == [(11.0, True), (14.0, False), (21.0, False)]
