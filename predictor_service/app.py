@@ -19,7 +19,7 @@ from predictor_service.routes import routes
 from predictor_service.service import Service
 from predictor_service.settings import Settings
 
-_ABOUT = "Predicts the next steps of a series of counts. Every answer that is no forecast has a `detail` that says what to do."
+_ABOUT = "Predicts the next steps of a series of counts. A request that is refused gets a `detail` that says what to do."
 
 
 def create_app(settings: Settings, fitting: Fitting | None = None) -> FastAPI:

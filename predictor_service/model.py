@@ -10,6 +10,9 @@ from typing import Literal
 MOST_SAMPLES = 100_000
 """The longest series that a request may hold."""
 
+MOST_NAME_CHARACTERS = 64
+"""A name that is longer is nobody's, and is compared with none."""
+
 Cost = Literal["instant", "light", "heavy"]
 Predict = Callable[[Sequence[float], int, float], Sequence[float]]
 

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from predictor_service import models
 from predictor_service.errors import InvalidRequestError
-from predictor_service.model import Model
+from predictor_service.model import MOST_NAME_CHARACTERS, Model
 
 ENTRY_POINTS = "predictor_service.models"
 
@@ -65,6 +65,6 @@ def find(known: Mapping[str, Model], name: str) -> Model:
     """
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name.lower(), known, n=2)
+    near = difflib.get_close_matches(name.lower(), known, n=2) if len(name) <= MOST_NAME_CHARACTERS else []
     there_are = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
     raise InvalidRequestError(f"model: there is no {name[:60]!r}; {there_are}")

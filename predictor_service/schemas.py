@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Collection
+from itertools import islice
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from predictor_service.errors import InvalidRequestError
-from predictor_service.model import MOST_SAMPLES
+from predictor_service.model import MOST_NAME_CHARACTERS, MOST_SAMPLES
 
 MOST_HORIZON = 10_000
 LARGEST = 1e15
+
+_MOST_MARKS = {b":": 1_000, b"[": 1_000, b",": MOST_SAMPLES + 1_000}
+"""Each field, list and item has one: to read a million of them takes so long that all other requests would wait."""
 
 _MOST_PROBLEMS = 3
 _SHOWN_ITEMS = 5
@@ -29,15 +34,17 @@ _SAMPLES = Field(
     examples=[[12, 15, 11, 18, 21]],
 )
 _HORIZON = Annotated[int, Field(strict=True, ge=1, le=MOST_HORIZON)]
+_MODEL_WORDS = f"the name of a model, as GET /v1/models lists them, at most {MOST_NAME_CHARACTERS} characters"
 _HORIZON_WORDS = f"a whole number of steps from 1 to {MOST_HORIZON:,}"
 
 
 class PredictRequest(BaseModel):
     """What `POST /v1/predict` takes."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    # "forbid" would make an error of each unknown field: `parsed` refuses them all at once
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False}, protected_namespaces=())
 
-    model: Annotated[str, Field(strict=True, description="the name of a model, as GET /v1/models lists them", examples=["lr"])]
+    model: Annotated[str, Field(strict=True, max_length=MOST_NAME_CHARACTERS)] = Field(description=_MODEL_WORDS, examples=["lr"])
     samples: Samples = _SAMPLES
     horizon: _HORIZON = Field(description=_HORIZON_WORDS, examples=[3])
     step_seconds: Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)] = Field(
@@ -93,34 +100,59 @@ def parsed(kind: type[Asked], body: bytes) -> Asked:
     Raises:
         InvalidRequestError: it is no JSON, or a field is wrong; says which and what was expected.
     """
+    _check_marks(kind, body)
     try:
-        return kind.model_validate_json(body)
+        asked = kind.model_validate_json(body)
     except ValidationError as error:
         raise InvalidRequestError(_explained(kind, error)) from None
+    if asked.model_extra:
+        raise InvalidRequestError(_unknown(kind, asked.model_extra))
+    return asked
+
+
+def _check_marks(kind: type[BaseModel], body: bytes) -> None:
+    for mark, most in _MOST_MARKS.items():
+        if (count := body.count(mark)) > most:
+            got = f"got {count:,} times {mark.decode()!r}, at most {most:,} are read"
+            raise InvalidRequestError(f"{_expected_body(kind)}; {got}; send at most {MOST_SAMPLES:,} samples and no other fields")
 
 
 def _explained(kind: type[BaseModel], error: ValidationError) -> str:
     found = error.errors(include_url=False, include_context=False)
     texts = [_problem(kind, one["type"], one["loc"], one["msg"], one["input"]) for one in found[:_MOST_PROBLEMS]]
-    left_out = len(found) - len(texts)
-    return "; ".join(texts) + (f"; and {left_out} more" if left_out else "")
+    if left_out := len(found) - len(texts):
+        texts.append(f"and {left_out} more")
+    # who misspells a field misses it
+    whole: dict[str, Any] = next((one["input"] for one in found if one["type"] == "missing"), {})
+    if kind.model_config.get("extra") == "allow" and (unknown := whole.keys() - kind.model_fields.keys()):
+        texts.append(_unknown(kind, [name for name in whole if name in unknown]))
+    return "; ".join(texts)
+
+
+def _unknown(kind: type[BaseModel], names: Collection[str]) -> str:
+    """Of the fields that this request does not have, the first."""
+    name = next(iter(names))
+    near = difflib.get_close_matches(name, kind.model_fields, n=1) if len(name) <= MOST_NAME_CHARACTERS else []
+    cure = f"did you mean {near[0]!r}?" if near else "leave it out"
+    more = f"; and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return f"{name[:_SHOWN_CHARACTERS]!r}: no such field; {cure}{more}"
 
 
 def _problem(kind: type[BaseModel], what: str, place: tuple[int | str, ...], words: str, got: Any) -> str:
     if not place:
-        fields = ", ".join(repr(name) for name, field in kind.model_fields.items() if field.is_required())
-        reason = words if what == "json_invalid" else f"got {_shown(got)}"
-        return f"body: expected a JSON object with {fields}; {reason}"
+        return f"{_expected_body(kind)}; " + (words if what == "json_invalid" else f"got {_shown(got)}")
     name = str(place[0])
     where = name + "".join(f"[{step}]" for step in place[1:])
-    if what == "extra_forbidden":
-        near = difflib.get_close_matches(name, kind.model_fields, n=1)
-        return f"{where[:_SHOWN_CHARACTERS]!r}: no such field; " + (f"did you mean {near[0]!r}?" if near else "leave it out")
     expected = kind.model_fields[name].description if len(place) == 1 else _SAMPLE_WORDS
     if what == "missing":
         return f"{where}: missing; expected {expected}"
-    length = f" of {len(got):,}" if what == "too_long" else ""
+    length = f" of {len(got):,}" if what in {"too_long", "string_too_long"} else ""
     return f"{where}: expected {expected}; got {_shown(got)}{length}"
+
+
+def _expected_body(kind: type[BaseModel]) -> str:
+    fields = ", ".join(repr(name) for name, field in kind.model_fields.items() if field.is_required())
+    return f"body: expected a JSON object with {fields}"
 
 
 def _shown(value: Any) -> str:
@@ -129,5 +161,6 @@ def _shown(value: Any) -> str:
         return "a list"
     if isinstance(value, int) and abs(value) >= LARGEST:
         return "a number of far too many digits"
-    text = json.dumps(value, default=str)
+    # piece by piece, each of a character or more: the whole may have millions
+    text = "".join(islice(json.JSONEncoder(default=str).iterencode(value), _SHOWN_CHARACTERS + 1))
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."

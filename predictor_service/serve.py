@@ -21,18 +21,17 @@ from predictor_service.settings import Settings
 _BACKLOG = 512
 _MOST_CONNECTIONS = 1024
 _GRACE_SECONDS = 2
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(settings: Settings, *, end_with_stdin: bool = False) -> None:
-    """Blocks; for the main thread. Leaves no process behind.
+    """Blocks; for the main thread. SIGTERM and SIGINT end it, also when its parent had them blocked. Leaves no process behind.
 
     Raises:
         SettingsError: it cannot listen there.
     """
+    _take_signals()
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn raises the signal that ended it once more when it is done
-        signal.signal(number, _exit)
     with _listening(settings) as listener:
         fitting = Fitting(settings)
         config = uvicorn.Config(
@@ -93,6 +92,15 @@ def _listening(settings: Settings) -> socket.socket:
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _take_signals() -> None:
+    for number in _ENDING:
+        # uvicorn raises the signal that ended it once more when it is done
+        signal.signal(number, _exit)
+    if hasattr(signal, "pthread_sigmask"):
+        # a mask is inherited; after the handlers, since one that waits is delivered here. What is started later inherits this mask
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _exit(number: int, frame: FrameType | None) -> None:

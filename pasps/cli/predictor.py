@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from importlib.util import find_spec
 
 from pasps.cli import exit_codes
+from pasps.daemons.predictor_process import CURE, TOKEN_VARIABLE, missing_packages
 
 _ABOUT = """\
 Becomes the service that forecasts the input: this very process, so that a signal to it reaches the service.
@@ -22,9 +22,6 @@ exit codes:
   0    ended by SIGTERM or Ctrl-C
   2    it cannot be started like this: a wrong option, an address that is taken, or the extra is not installed"""
 
-_PACKAGES = ("fastapi", "uvicorn", "pydantic", "numpy", "sklearn", "darts")
-_TOKEN_VARIABLE = "PASPS_PREDICTOR_TOKEN"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The service's own options; it checks them itself."""
@@ -34,7 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--host", help="the address to listen on; one that others can reach needs --token (default: 127.0.0.1)")
     option("--port", help="0 takes a free one (default: 8888)")
     option("--workers", metavar="N", help="processes for long fits (default: the number of cores)")
-    option("--token", help=f"requests must send it as `Authorization: Bearer TOKEN`; better in the environment, as {_TOKEN_VARIABLE}")
+    option("--token", help=f"requests must send it as `Authorization: Bearer TOKEN`; better in the environment, as {TOKEN_VARIABLE}")
     option("--fit-timeout", metavar="S", help="a fit is stopped after S seconds (default: 10)")
     option("--most-waiting", metavar="N", help="refuse a fit when N wait for a process already (default: 64)")
     option("--end-with-stdin", action="store_true", help="end when standard input does")
@@ -42,13 +39,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def predictor(options: argparse.Namespace) -> int:
     """Does not return when the service can be started."""
-    missing = [package for package in _PACKAGES if find_spec(package) is None]
-    if missing:
-        print(f"pasps predictor: {', '.join(missing)} not installed; run: pip install 'pasps[predictor]'", file=sys.stderr, flush=True)
+    if missing := missing_packages():
+        print(f"pasps predictor: {', '.join(missing)} not installed; run: {CURE}", file=sys.stderr, flush=True)
         return exit_codes.INVALID
     if options.token is not None:
         # an argument would be seen by every user of the machine for as long as the service runs
-        os.environ[_TOKEN_VARIABLE] = options.token
+        os.environ[TOKEN_VARIABLE] = options.token
     os.execv(sys.executable, command(options))
 
 

@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 COMMAND = ("-P", "-m", "predictor_service", "--host", "127.0.0.1", "--port", "0", "--end-with-stdin", "--workers", "1")
 """What this Python is started with. -P: nothing in the directory of whoever runs pasps is taken for a library."""
+# Darts is not among them: without it the service starts, and only its model `fft` fails
 NEEDED = ("predictor_service", "fastapi", "uvicorn", "pydantic", "numpy", "sklearn")
 CURE = "pip install 'pasps[predictor]'"
 TOKEN_VARIABLE = "PASPS_PREDICTOR_TOKEN"
@@ -37,6 +38,11 @@ _LOOK_SECONDS = 0.1
 _WARM_SECONDS = 2.0
 _LISTENING = re.compile(rb"predictor listening on (http://[!-~]+)\r?\n")
 _MOST_TAIL_BYTES = 4096
+
+
+def missing_packages() -> list[str]:
+    """What the service cannot start without, and is not installed here; CURE installs it."""
+    return [name for name in NEEDED if find_spec(name) is None]
 
 
 class PredictorProcess:
@@ -84,8 +90,7 @@ class PredictorProcess:
 
     def start(self) -> None:
         """Start it in the background; returns at once, and never fails: `url` says what became of it."""
-        missing = [name for name in NEEDED if find_spec(name) is None]
-        if missing:
+        if missing := missing_packages():
             self.state = "MISSING"
             self._problem = f"the predictor needs {', '.join(missing)}, not installed here; {CURE}"
             _log.warning("%s; until then the next interval is expected to be like the last one", self._problem)

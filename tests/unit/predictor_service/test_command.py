@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pasps.cli import predictor as module
+from pasps.daemons import predictor_process
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -45,7 +46,13 @@ def test_a_token_is_not_seen_in_the_list_of_processes(became: list[list[str]], m
 def test_what_is_not_installed_is_named_with_the_cure(
     became: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name in {"darts", "fastapi"} else object())
+    monkeypatch.setattr(predictor_process, "find_spec", lambda name: None if name in {"sklearn", "fastapi"} else object())
     assert module.predictor(parsed()) == 2
-    assert capsys.readouterr().err == "pasps predictor: fastapi, darts not installed; run: pip install 'pasps[predictor]'\n"
+    assert capsys.readouterr().err == "pasps predictor: fastapi, sklearn not installed; run: pip install 'pasps[predictor]'\n"
     assert not became
+
+
+def test_it_starts_without_darts_which_one_model_needs(became: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictor_process, "find_spec", lambda name: None if name == "darts" else object())
+    module.predictor(parsed())
+    assert became

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import subprocess
 import sys
@@ -51,6 +52,12 @@ def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
         find(builtin_models(), "linear")
     with pytest.raises(InvalidRequestError, match="no 'RIGDE'; did you mean 'ridge'"):
         find(builtin_models(), "RIGDE")
+
+
+def test_a_name_that_is_too_long_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *given, n: pytest.fail("compared"))
+    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, basic"):
+        find(builtin_models(), "r" * 65)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from predictor_service import schemas
 from predictor_service.errors import FitTimeoutError, ModelError, PredictorError, UnavailableError
 from predictor_service.legacy_routes import PATHS
 from tests.unit.predictor_service.asgi import client
@@ -83,10 +84,16 @@ WRONG: list[tuple[bytes, str]] = [
     (raw(step_seconds="0"), "step_seconds: expected a number of seconds above 0"),
     (raw(step_seconds="Infinity"), "step_seconds"),
     (raw(model='"rff"'), "model: there is no 'rff'; did you mean 'rf' or 'fft'?"),
-    (raw(model='"' + "x" * 5000 + '"'), "there are ann, basic"),
+    (raw(model='"' + "x" * 64 + '"'), "there are ann, basic"),
+    (raw(model='"' + "x" * 5000 + '"'), "model: expected the name of a model, as GET /v1/models lists them, at most 64 characters; got"),
+    (raw(model=json.dumps({"a": [1] * 5000})), "[1, 1, 1"),
     (raw(model="7"), "model: expected the name of a model"),
     (raw(model='"\\u0000"'), "model: there is no"),
     (raw(horizn="3"), "'horizn': no such field; did you mean 'horizon'?"),
+    (raw(**{"x" * 5000: "3"}), "xxx': no such field; leave it out"),
+    (raw(horizn="3", modle="3"), "'horizn': no such field; did you mean 'horizon'?; and 1 more"),
+    (b'{"model": "lr", "samples": [1, 2], "horizn": 3}', "'horizn': no such field; did you mean 'horizon'?"),
+    (b'{"model": "lr", "samples": [1, 2], "horizn": 3}', "horizon: missing; expected a whole number"),
     (b"{}", "model: missing; expected the name of a model"),
     (b"", "body: expected a JSON object with 'model', 'samples', 'horizon'"),
     (b"[1, 2", "body: expected a JSON object"),
@@ -104,6 +111,21 @@ def test_a_wrong_request_is_told_what_to_do(body: bytes, told: str) -> None:
     assert answer.status == 422
     assert told in answer.json["detail"]
     assert len(answer.body) < 1000
+
+
+def test_any_number_of_unknown_fields_makes_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "_problem", lambda *given: pytest.fail("one problem a field"))
+    answer = client().post("/v1/predict", {**GOOD, **{f"field {number}": 0 for number in range(900)}})
+    assert (answer.status, answer.json["detail"]) == (422, "'field 0': no such field; leave it out; and 899 more")
+
+
+@pytest.mark.parametrize("path", ["/v1/predict", "/fft"])
+@pytest.mark.parametrize(("mark", "most"), [(":", "1,000"), ("[", "1,000"), (",", "101,000")])
+def test_a_body_of_very_many_parts_is_not_even_parsed(path: str, mark: str, most: str) -> None:
+    answer = client().post(path, mark.encode() * 200_000)
+    assert answer.status == 422
+    told = f"; got 200,000 times '{mark}', at most {most} are read; send at most 100,000 samples and no other fields"
+    assert answer.json["detail"].endswith(told)
 
 
 def test_old_routes_refuse_the_same_way() -> None:
@@ -178,5 +200,6 @@ def test_the_openapi_page_shows_what_is_sent_and_answered() -> None:
     page = client().get("/openapi.json").json
     operation = page["paths"]["/v1/predict"]["post"]
     assert operation["requestBody"]["content"]["application/json"]["schema"]["required"] == ["model", "samples", "horizon"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["additionalProperties"] is False
     assert operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/PredictReply")
     assert {f"/{path}" for path in PATHS} <= page["paths"].keys()
