@@ -31,7 +31,10 @@ class BoltPoint:
 
 @dataclass(slots=True)
 class Point:
-    """A stretch between two complete samples, or several of them. `predicted` are the events expected in `predicted_seconds` of it."""
+    """A stretch between two complete samples, or several of them.
+
+    `predicted` are the events that had been expected of `predicted_seconds` of it, before it began.
+    """
 
     begin: float
     end: float
@@ -131,14 +134,14 @@ def _point(last: Sample, now: Sample) -> Point:
         for name, before in last.bolts.items()
         if name in now.bolts
     }
-    known = last.predicted is not None
+    known = now.predicted is not None  # a sample says what had been expected of the second that ends with it
     return Point(
         begin=last.uptime,
         end=now.uptime,
         most_backlog=now.backlog,
         bolts=bolts,
         latency=_latency(last, now),
-        predicted=(last.predicted or 0.0) * seconds,
+        predicted=(now.predicted or 0.0) * seconds,
         predicted_seconds=seconds if known else 0.0,
     )
 

@@ -71,7 +71,11 @@ def _processed_text(events: Events) -> str:
         return UNKNOWN
     # 99.996% must not read as everything
     share = f"{events.share:.1%}" if events.share > 1 or not events.unfinished else f"{min(events.share, 0.99999):.3%}"
-    return f"{share} ({count_text(events.processed)} of {count_text(events.received)})"
+    return f"{'at most ' if events.at_most else ''}{share} ({count_text(events.processed)} of {count_text(events.received)})"
+
+
+def _unfinished_text(events: Events) -> str:
+    return f"{'at least ' if events.at_most else ''}{count_text(events.unfinished)}"
 
 
 def _activations_text(measures: Measures) -> str:
@@ -125,7 +129,8 @@ DEFINITIONS: Sequence[Definition] = (
         True,
         lambda measures: _processed_text(measures.events),
         "Events processed until the end of the run, of all that became due. Without tracking: what the last bolts executed, "
-        "divided by how many of their tuples one event makes.",
+        "divided by how many of their tuples one event makes. At most so many where a worker with a spout died: acked events may be "
+        "emitted and acked again.",
     ),
     Definition(
         "error of predicted input",
@@ -143,8 +148,8 @@ DEFINITIONS: Sequence[Definition] = (
     Definition(
         "unfinished",
         False,
-        lambda measures: count_text(measures.events.unfinished),
-        "Events that were due and not processed when the run ended.",
+        lambda measures: _unfinished_text(measures.events),
+        "Events that were due and not processed when the run ended; never less than what waited or was in flight.",
     ),
     Definition("failed", False, lambda measures: count_text(measures.events.failed), "Spout tuples that failed or timed out."),
     Definition(

@@ -20,8 +20,10 @@ from pasps.report.observed import BoltObserved, Observed, Output, observed, save
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What became of the events. `unfinished` were due and not processed at the end.
+    """What became of the events. `unfinished` were due and not processed at the end: what waits or is in flight, or more.
 
+    `at_most`: more was emitted again than failed, as after a worker with a spout died. What was acked before may then be acked
+    again, so `processed` and `share` are the most they can have been, and `unfinished` the least.
     `lost` and `duplicated` are known only to who counts events by id, and given by them.
     """
 
@@ -34,6 +36,7 @@ class Events:
     lost: int | None
     duplicated: int | None
     output: Output
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,11 @@ def _throughput_degradation(course: Observed, interval_seconds: float) -> Mean:
 def _events(course: Observed, lost: int | None, duplicated: int | None) -> Events:
     last = course.last
     received = round(course.due.total)
+    waiting = min(received, last.pending + last.backlog) if last is not None else 0
+    again = last is not None and last.replayed > last.failed
     processed = round(course.done.total) if course.output.kind != "unknown" else None
+    if processed is not None and (waiting or again):
+        processed = min(processed, received - waiting)  # acks of events that were acked already must not hide what is left
     return Events(
         received=received,
         processed=processed,
@@ -175,6 +182,7 @@ def _events(course: Observed, lost: int | None, duplicated: int | None) -> Event
         lost=lost,
         duplicated=duplicated,
         output=course.output,
+        at_most=again and processed is not None,
     )
 
 

@@ -129,6 +129,7 @@ def _reproduce(view: View) -> Iterator[str]:
     yield "<h2>How it was run</h2>"
     if view.command:
         yield f"<pre>{escape(view.command)}</pre>"
+        yield '<p class="quiet">The same topology and configuration. Other options of the run are not in it, and secrets are masked.</p>'
     yield '<div class="wide"><table>'
     for name, value in view.facts:
         yield f'<tr><td class="quiet">{escape(name)}</td><td>{escape(value)}</td></tr>'

@@ -29,7 +29,10 @@ def interval_of(run: Mapping[str, Any], records: Iterable[Record]) -> float:
 
 
 def command_of(run: Mapping[str, Any]) -> str:
-    """The command that runs the same again; nothing when the file is not known. Secrets were never written down."""
+    """A command for the same file with the same configuration and workers; nothing when the file is not known.
+
+    `run.json` does not say everything: `--name`, `--topology`, `--duration` and `--scale` are not in it. Secrets are masked (`***`).
+    """
     file = run.get("file")
     if not isinstance(file, str) or not file:
         return ""

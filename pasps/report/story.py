@@ -31,10 +31,12 @@ def headlines(measures: Measures) -> list[Headline]:
             Headline(seconds_text(latency.p99), "latency, p99", f"mean {seconds_text(latency.mean)}, p50 {seconds_text(latency.p50)}")
         )
     if events.share is not None:
-        beside = f"{count_text(events.unfinished)} of {count_text(events.received)} left" if events.unfinished else "nothing left"
+        least = "at least " if events.at_most else ""
+        beside = f"{least}{count_text(events.unfinished)} of {count_text(events.received)} left" if events.unfinished else "nothing left"
         # 99.99% must not read as everything
         share = min(events.share, 0.9999) if events.unfinished else events.share
-        found.append(Headline(f"{share:.2%}" if share < 1 else share_text(share), "processed", beside))
+        text = f"{share:.2%}" if share < 1 else share_text(share)
+        found.append(Headline(f"≤ {text}" if events.at_most else text, "processed", beside))
     if measures.input_error.value is not None:
         beside = f"of the input, mean of {of_text(measures.input_error.counted, 'interval')}"
         found.append(Headline(share_text(measures.input_error.value), "prediction error", beside))
@@ -49,7 +51,8 @@ def sentence(measures: Measures) -> str:
     replicas, events, latency = measures.replicas, measures.events, measures.latency
     parts = [f"In {length_text(measures.seconds)}, {of_text(events.received, 'event')} became due"]
     if events.share is not None:
-        parts[0] += " and all were processed" if not events.unfinished else f" and {count_text(events.processed)} were processed"
+        number = f"{'at most ' if events.at_most else ''}{count_text(events.processed)}"
+        parts[0] += f" and {number if events.unfinished or events.at_most else 'all'} were processed"
     if latency is not None:
         parts.append(f"half of them within {seconds_text(latency.p50)}, 99% within {seconds_text(latency.p99)}")
     text = ", ".join(parts) + "."
@@ -74,6 +77,11 @@ def warnings(files: RunFiles, measures: Measures) -> Iterator[str]:
         yield (
             f"{of_text(measures.incomplete_samples, 'sample')} of {measures.samples + measures.incomplete_samples:,} lacked a worker's "
             "counts and went into no number."
+        )
+    if measures.events.at_most:
+        yield (
+            "More was emitted again than failed, as after a worker with a spout died: what had been acked may have been acked again, so "
+            "what was processed is the most that it can have been."
         )
     if measures.events.output.kind == "unknown":
         yield "Nothing was tracked and no decision was written, so it is not known what was processed."

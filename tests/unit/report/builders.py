@@ -123,6 +123,7 @@ class Fluid:
 
     def sample(self, uptime: int, draining: Mapping[str, int], predicted: float | None) -> Sample:
         bolts = {}
+        backlog = max(0, round(sum(self.queues.values()) - 1500))
         for name, each in TIMES.items():
             executed = self.executed[name]
             counts = {"draining": draining.get(name, 0), "queued": round(self.queues[name]), "executed": round(executed)}
@@ -131,10 +132,10 @@ class Fluid:
             uptime,
             bolts,
             due=round(self.due),
-            emitted=round(self.due),
+            emitted=round(self.due) - backlog,
             acked=round(self.acked),
-            pending=round(self.due - self.acked),
-            backlog=max(0, round(sum(self.queues.values()) - 1500)),
+            pending=round(self.due) - backlog - round(self.acked),
+            backlog=backlog,
             latency=dict(self.latency.buckets),
             latency_total=self.latency.total,
             predicted=predicted,
@@ -149,6 +150,7 @@ def made_up(seconds: int = 600, interval: int = 15, *, elastic: bool = True) -> 
     shape, expected = line_of(*TIMES), None
     for second in range(1, seconds + 1):
         draining: dict[str, int] = {}
+        before = expected
         if elastic and second % interval == 0:
             expected = sum(_rate(second + 0.7 * ahead - 4) for ahead in range(interval)) / interval * (1 + 0.12 * math.sin(second))
             plan, acts = _plan(expected * interval, interval, fluid.active, fluid.queues)
@@ -157,7 +159,7 @@ def made_up(seconds: int = 600, interval: int = 15, *, elastic: bool = True) -> 
             seen = situation(second, shape, interval, forecast=forecast(second, expected, interval))
             records.append(record(len(records) + 1, second, plan, situation=seen, acts=acts, notes=_notes(second)))
         fluid.second(_rate(second))
-        samples.append(fluid.sample(second, draining, expected))
+        samples.append(fluid.sample(second, draining, before))
     return samples, records
 
 

@@ -34,9 +34,9 @@ def test_a_point_is_what_happened_between_two_samples() -> None:
     assert course.pools == {"count": 8}
 
 
-def test_a_prediction_belongs_to_the_second_after_it() -> None:
-    samples = [sample(1, predicted=None), sample(2, predicted=50.0), sample(3, predicted=70.0)]
-    assert [point.predicted_rate for point in course_of(samples, ACKED).points] == [None, 50.0]
+def test_a_prediction_belongs_to_the_second_that_ends_with_its_sample() -> None:
+    samples = [sample(1, predicted=30.0), sample(2, predicted=None), sample(3, predicted=70.0)]
+    assert [point.predicted_rate for point in course_of(samples, ACKED).points] == [None, 70.0]
 
 
 def test_without_a_prediction_for_each_second_those_of_the_cycles_are_drawn() -> None:
@@ -46,7 +46,7 @@ def test_without_a_prediction_for_each_second_those_of_the_cycles_are_drawn() ->
 
 
 def test_predictions_of_the_samples_are_not_replaced() -> None:
-    course = course_of([sample(1, predicted=7.0), sample(2)], ACKED)
+    course = course_of([sample(1), sample(2, predicted=7.0)], ACKED)
     expect(course, [Ahead(1.0, 2.0, 100.0, ())])
     assert [point.predicted_rate for point in course.points] == [7.0]
 

@@ -47,6 +47,12 @@ def test_what_was_left_is_not_rounded_away(acked: int, text: str) -> None:
     assert texts["processed / received"] == f"{text} ({acked:,} of 100,000)"
 
 
+def test_where_events_were_acked_twice_the_table_gives_bounds() -> None:
+    measures = measures_of([sample(1, due=100, acked=100, replayed=50, pending=40)], [], 10)
+    texts = {definition.name: text for definition, text in shown(measures)}
+    assert (texts["processed / received"], texts["unfinished"]) == ("at most 60.000% (60 of 100)", "at least 40")
+
+
 def test_intervals_without_input_are_told() -> None:
     samples = [sample(0), sample(10, due=100, acked=80), sample(20, due=100, acked=100)]
     texts = {definition.name: text for definition, text in shown(measures_of(samples, [], 10))}

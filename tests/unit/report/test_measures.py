@@ -72,6 +72,29 @@ def test_events_are_counted_from_being_due() -> None:
     assert events.output == Output("acked")
 
 
+def test_events_that_are_acked_twice_do_not_hide_those_that_wait() -> None:
+    # a spout's worker died: 50 were emitted again and acked again, 40 are in flight
+    events = measures_of([sample(1, due=100, acked=100, replayed=50, pending=40)], [], 10).events
+    assert (events.received, events.processed, events.share, events.unfinished, events.at_most) == (100, 60, 0.6, 40, True)
+
+
+def test_what_waits_in_the_source_is_unfinished_too() -> None:
+    events = measures_of([sample(1, due=100, acked=95, pending=10, backlog=20)], [], 10).events
+    assert (events.processed, events.share, events.unfinished, events.at_most) == (70, 0.7, 30, False)
+
+
+@pytest.mark.parametrize(("replayed", "at_most"), [(0, False), (7, False), (8, True)])
+def test_replays_of_what_failed_are_no_acks_twice(replayed: int, at_most: bool) -> None:
+    assert measures_of([sample(1, due=100, acked=90, failed=7, replayed=replayed)], [], 10).events.at_most is at_most
+
+
+def test_more_is_never_left_than_came() -> None:
+    events = measures_of([sample(1, due=100, acked=150, replayed=120, pending=120)], [], 10).events
+    assert (events.processed, events.share, events.unfinished) == (0, 0.0, 100)
+    events = measures_of([sample(1, due=100, acked=150, replayed=50)], [], 10).events
+    assert (events.processed, events.share, events.unfinished) == (100, 1.0, 0)
+
+
 def test_without_tracking_output_is_what_the_ends_executed_in_events_of_the_input() -> None:
     # an event makes 2.5 tuples at the end
     seen = situation(1, line_of("split", "count"), shares={"split": 1.0, "count": 2.5})

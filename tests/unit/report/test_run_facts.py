@@ -11,7 +11,7 @@ from pasps.report.run_facts import command_of, facts_of, interval_of, title_of
 from tests.unit.report.builders import line_of, record, situation
 
 
-def test_the_command_can_be_run_again() -> None:
+def test_the_command_has_the_file_the_workers_and_the_configuration() -> None:
     run = {
         "file": "/tmp/my topology.py",
         "workers": 3,

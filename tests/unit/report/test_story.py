@@ -29,6 +29,18 @@ def test_what_was_left_is_not_called_everything() -> None:
     assert [headline.value for headline in headlines(left) if headline.name == "processed"] == ["99.99%"]
 
 
+def test_where_events_were_acked_twice_the_share_is_at_most_so_much(tmp_path: Path) -> None:
+    samples = [sample(1), sample(2, due=100, acked=100, replayed=50, pending=40)]
+    files = RunFiles(write_run(tmp_path, samples, []))
+    measures = measures_of(files.samples, files.records, 10)
+    assert "100 events became due and at most 60 were processed" in sentence(measures)
+    assert [(headline.value, headline.beside) for headline in headlines(measures) if headline.name == "processed"] == [
+        ("≤ 60.00%", "at least 40 of 100 left")
+    ]
+    (warning,) = warnings(files, measures)
+    assert warning.startswith("More was emitted again than failed")
+
+
 def test_a_static_run_has_no_headline_of_predictions() -> None:
     measures = measures_of(made_up(60, 10, elastic=False)[0], [], 10)
     assert "prediction error" not in [headline.name for headline in headlines(measures)]
