@@ -20,8 +20,8 @@ from pasps.api.source import source_hash
 from pasps.errors import InvalidError
 
 SCHEMA = "pasps.et/1"
-CURE = "measure it again with `pasps et`, or correct it by hand"
-_NO_ENTRY = "there is no entry for it, so only what is measured while it runs counts; measure it with `pasps et`, or add one by hand"
+CURE = "correct it by hand, or remove it: et is then what is measured while the topology runs"
+_NO_ENTRY = "there is no entry for it, so only what is measured while it runs counts; if that is not enough, add one by hand"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from pasps.clock import Clock
 from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.execution_times import NOTHING_EXECUTED
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import Machine, Monitor
 from pasps.control.plan import Plan
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 _RECENT = 60
 _ARRIVALS = 10
+_FORECASTS = 20
+_A_LITTLE = 0.1
 _REST = 10.0
 """Between the cycles, asking for a forecast may take this small a part of the time: one in ten."""
 _NEAR = 0.4
@@ -75,6 +78,7 @@ class MapeLoop:
         self._monitor = Monitor(config.shape)
         self._estimates = Estimates()
         self._newest: Forecast | None = None
+        self._made: deque[Forecast] = deque(maxlen=_FORECASTS)
         self._expected: float | None = None
         self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, config.settings.scale_down_plans or 0))
         self._problem = ""
@@ -126,7 +130,7 @@ class MapeLoop:
 
     async def refresh_forecast(self) -> None:
         """Ask for a newer forecast, unless nobody needs one, one is asked for already, or asking took long a short while ago."""
-        if self._asking or not self._config.policy.forecasts or self._clock.now() < self._ask_at:
+        if self._asking or self._problem or not self._config.policy.forecasts or self._clock.now() < self._ask_at:
             return
         await self._ask()
 
@@ -136,6 +140,8 @@ class MapeLoop:
         try:
             now, horizon = self._uptime, math.ceil(self._config.settings.interval_seconds)
             self._newest = await self._forecasts.forecast(self._monitor.samples(), horizon, now)
+            if self._newest is not None:
+                self._made.append(self._newest)
         finally:
             self._asking = False
             ended = self._clock.now()
@@ -190,6 +196,7 @@ class MapeLoop:
             self._config.settings,
             self._monitor.samples()[-_ARRIVALS:],
             tuple(self._recent)[-(self._config.settings.scale_down_plans or _ARRIVALS) :],
+            next((made for made in reversed(self._made) if made.made_at <= interval.ended - 1.0 + _A_LITTLE), None),
         )
 
     def _plan(self, situation: Situation) -> Plan:
@@ -273,7 +280,7 @@ def _notes(situation: Situation | None) -> tuple[str, ...]:
     if situation is None:
         return ()
     times = situation.estimates.execution.items()
-    notes = [f"{name}: {time.note}" for name, time in times if time.note.startswith("oversubscribed")]
+    notes = [f"{name}: {time.note}" for name, time in times if time.note not in ("", NOTHING_EXECUTED)]
     if situation.interval.lower_bound:
         notes.append("the input is a lower bound: a spout was held back and does not tell its backlog")
     forecast = situation.forecast

@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 def estimate(shape: TopologyShape, interval: Interval, before: Estimates, benchmark: Mapping[str, float]) -> Estimates:
     """What is known after one more interval. `benchmark`: et_i by bolt, measured before the topology ran."""
     selectivity = selectivities(shape, interval, before.selectivity)
-    times, active = execution_times(interval, before, benchmark)
+    times, active = execution_times(interval, before, benchmark, frozenset(bolt.id for bolt in shape.bolts if bolt.waits))
     return Estimates(selectivity, shares(shape, interval, selectivity, before.share), times, active)
 
 

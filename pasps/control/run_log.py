@@ -29,7 +29,8 @@ class BoltSample:
 class Sample:
     """Everything since the start, cumulative, but for `pending`, `backlog` and what is said of bolts.
 
-    `latency` is a `Histogram`'s buckets. `predicted` are the events expected in the second after it, as far as known then.
+    `latency` is a `Histogram`'s buckets.
+    `predicted` are the events that had been expected, a second before, of the second that ends with it.
     """
 
     uptime: float

@@ -105,7 +105,7 @@ class ExecutionTime:
 class Estimates:
     """What was learned so far. `selectivity` is θ_i^p by bolt and source, `share` θ_i by component, spouts included.
 
-    `active` are the replicas that the execution times were measured with.
+    `active`: how many replicas of all bolts were active when each execution time was measured.
     """
 
     selectivity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -155,6 +155,7 @@ class Situation:
 
     `interval` is the last whole td; in a correction, the last td seconds or as much as there was. `arrivals` are the events that
     became due in each of the last seconds, `recent` what the last decisions asked for by bolt before any delay; newest last.
+    `judged` is the newest forecast that already spoke of the last second: by it forecasts are judged.
     """
 
     moment: Moment
@@ -165,3 +166,4 @@ class Situation:
     settings: PolicySettings = PolicySettings()
     arrivals: tuple[float, ...] = ()
     recent: tuple[Mapping[str, int], ...] = ()
+    judged: Forecast | None = None

@@ -31,8 +31,8 @@ def policy_named(name: str) -> Policy:
     for point in entry_points(group=GROUP, name=name):
         try:
             found: object = point.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError("pasps.policy", f"names {name!r}, which {point.value} does not load: {error}") from error
+        except Exception as error:  # somebody else's module runs here
+            raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} does not load: {error!r}") from error
         if not isinstance(found, Policy):
             raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} is {found!r}, no pasps.control.policies.Policy")
         return found

@@ -48,7 +48,9 @@ def _expected(situation: Situation, seconds: float) -> float:
     trend = max(0.0, arrivals[-1] + _DAMPING * (arrivals[-1] - arrivals[-2]) * (0.5 + seconds / 2))
     if forecast is None:
         return trend * seconds
-    wrong_forecast = abs(forecast.total(now - 1.0, 1.0) - arrivals[-1])
+    if situation.judged is None:
+        return trend * seconds  # nothing is known of the forecasts' worth
+    wrong_forecast = abs(situation.judged.total(now - 1.0, 1.0) - arrivals[-1])
     wrong_trend = abs(arrivals[-2] + _DAMPING * (arrivals[-2] - arrivals[-3]) - arrivals[-1])
     both = wrong_forecast**2 + wrong_trend**2
     trust = wrong_trend**2 / both if both else 0.5

@@ -30,7 +30,7 @@ def deciding(
     """One bolt that waits, 0.1 s for an event; `rate` arrived in each of the last seconds. td is 30 s."""
     topology = shape(of)
     what = interval({"s": due(30 * rate)}, {"a": now or did()}, workers=workers, cores=8)
-    given: dict[str, Any] = {"moment": "correction", "arrivals": (rate,) * 10, **changes}
+    given: dict[str, Any] = {"moment": "correction", "arrivals": (rate,) * 10, "judged": ahead, **changes}
     return situation(topology, what, known(topology, {"a": et}), ahead, recent=recent, **given)
 
 
@@ -60,6 +60,10 @@ def test_a_forecast_counts_as_far_as_it_was_right_in_the_last_second() -> None:
     steady = (10.0,) * 4
     assert plan(deciding(arrivals=steady, ahead=forecast(*[70.0] * 30, made_at=99.0))).input == 10, "the trend was right"
     assert plan(deciding(arrivals=steady, ahead=forecast(*[10.0] * 30, made_at=99.0))).input == 10, "both were"
+
+
+def test_a_forecast_that_said_nothing_of_the_last_second_is_not_trusted_yet() -> None:
+    assert plan(deciding(rate=10, ahead=forecast(*[70.0] * 30), judged=None)).input == 10
 
 
 def test_it_looks_as_far_ahead_as_to_the_next_correction() -> None:

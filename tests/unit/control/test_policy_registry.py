@@ -56,8 +56,8 @@ def test_a_package_s_own_is_found_and_cannot_take_a_name_of_ours() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("gone", r"names 'gone', which no\.such\.module:POLICY does not load: No module named 'no'"),
-        ("empty", "names 'empty', which .*:NOTHING does not load"),
+        ("gone", r"names 'gone', and no\.such\.module:POLICY does not load: ModuleNotFoundError"),
+        ("empty", "names 'empty', and .*:NOTHING does not load: AttributeError"),
         ("number", r"names 'number', and .*:NO_POLICY is 3, no pasps\.control\.policies\.Policy"),
     ],
 )
