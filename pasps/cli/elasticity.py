@@ -17,7 +17,7 @@ from pasps.control.settings import ElasticSettings
 from pasps.daemons.companion import ElasticView
 from pasps.daemons.elastic import ElasticConfig, checked_policy
 from pasps.daemons.local_cluster import RunningTopology
-from pasps.daemons.run_directory import RunDirectory
+from pasps.daemons.run_directory import PREDICTOR_LOG_NAME, RunDirectory
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.daemons.topology_verbs import TopologyVerbs
 from pasps.report.run_files import Log
@@ -53,7 +53,7 @@ class Elasticity:
             self._benchmark,
             samples=directory.lines("metrics.jsonl").write,
             decisions=directory.lines("decisions.jsonl").write,
-            predictor_log=directory.path / "predictor.log",
+            predictor_log=directory.path / PREDICTOR_LOG_NAME,
         )
 
     def started(self, running: RunningTopology, verbs: TopologyVerbs, directory: RunDirectory) -> None:

@@ -64,8 +64,8 @@ def supervise(
             for component, count in plan.scales.items():
                 running.set_active(component, count)
             stop.be_gentle()
+            directory.enter(RunState.RUNNING)  # first: a run that may have emitted leaves its directory
             running.activate()
-            directory.enter(RunState.RUNNING)
             view.say("running; Ctrl-C drains")
             outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, attachment)).run()
             stop.ignore()

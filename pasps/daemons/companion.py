@@ -29,8 +29,11 @@ class Companion(Protocol):
     def awake(self) -> None:
         """The spouts begin, or begin again."""
 
-    def set_by_hand(self, component: str, count: int) -> None:
-        """Somebody set a bolt's replicas."""
+    def set_by_hand(self, component: str, count: int) -> int | None:
+        """Somebody sets a bolt's replicas; returns at what it was held before, if it was."""
+
+    def hold(self, component: str, count: int | None) -> None:
+        """Hold a bolt at that number, or (None) no longer."""
 
     def release(self, component: str) -> None:
         """Whoever set them takes that back."""

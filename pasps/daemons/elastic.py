@@ -121,25 +121,36 @@ class Elastic:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._ticking:
-            self._ticking = False
-            with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
-                async with asyncio.timeout(_LAST_SECONDS):
-                    self._record(await self._master.cut())
-        if self._client is not None:
-            await self._client.close()
-        if self._process is not None:
-            await self._process.close()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._ticking:
+                self._ticking = False
+                with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
+                    async with asyncio.timeout(_LAST_SECONDS):
+                        self._record(await self._master.cut(), self._loop.predicted())
+        finally:
+            if self._client is not None:
+                await self._client.close()
+            if self._process is not None:
+                await self._process.close()
 
-    def set_by_hand(self, component: str, count: int) -> None:
-        """Somebody set a bolt's replicas: leave it alone. Before the first tick that is only where it starts."""
+    def set_by_hand(self, component: str, count: int) -> int | None:
+        """Somebody sets a bolt's replicas: leave it alone. Before the first tick that is only where it starts."""
+        before = self._loop.held.get(component)
         if self._ticking:
+            self._loop.held[component] = count
+        return before
+
+    def hold(self, component: str, count: int | None) -> None:
+        """Hold a bolt at that number, or (None) no longer."""
+        if count is None:
+            self._loop.held.pop(component, None)
+        else:
             self._loop.held[component] = count
 
     def release(self, component: str) -> None:
         """Decide about this bolt again."""
-        self._loop.held.pop(component, None)
+        self.hold(component, None)
 
     def view(self) -> ElasticView:
         """What is known now."""
@@ -173,23 +184,24 @@ class Elastic:
     async def _tick(self) -> None:
         stats = await self._master.stats()
         machine = machine_now(len(self._master.publisher.table.workers))
+        expected = self._loop.predicted()  # before it knows of this snapshot: what was expected of the time that ends with it
         moment = self._loop.tick(stats, machine)
-        self._sample(stats)
+        self._sample(stats, expected)
         if moment is not None:
             self._keep(self._loop.decide(moment))
         if self._corrects:
             self._keep(self._loop.refresh_forecast())
 
-    def _sample(self, stats: Stats) -> None:
+    def _sample(self, stats: Stats, expected: float | None) -> None:
         """A sample a second, however often it ticks."""
         if stats.uptime_seconds >= self._sampled + SECOND - 0.5 * min(SECOND, self._config.settings.plan.correction_seconds):
-            self._record(stats)
+            self._record(stats, expected)
 
-    def _record(self, stats: Stats) -> None:
+    def _record(self, stats: Stats, expected: float | None) -> None:
         machine, before = machine_now(0), self._machine
         busy = None if before is None else busy_share(before, machine)
         self._sampled, self._machine = stats.uptime_seconds, machine
-        self._config.samples(run_log.written(run_log.sample_of(stats, self._clock.wall(), self._loop.predicted(), busy)))
+        self._config.samples(run_log.written(run_log.sample_of(stats, self._clock.wall(), expected, busy)))
 
     def _write(self, record: decision_log.Record) -> None:
         self._config.decisions(decision_log.written(record))

@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 SUMMARY_NAME = "summary.json"
 SOCKET_NAME = "control.sock"
+PREDICTOR_LOG_NAME = "predictor.log"
 _MOST_PATH_BYTES = 100
 """Of a Unix socket; systems take 103 to 107."""
 
@@ -79,7 +80,7 @@ class RunDirectory:
             path, made = (_make(usual), True) if chosen is None else (path, _take(path))
             # claims it: of two that chose the same empty directory one gets further
             os.close(os.open(path / FILE_NAME, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            record = _record(about, path, now)
+            record = replace(_record(about, path, now), chosen=chosen is not None)
             write_json(path / FILE_NAME, record)
         except FileExistsError as error:
             raise InvalidError(f"--run-dir {path}: somebody else has just begun to use it; give another directory") from error
@@ -164,7 +165,7 @@ class RunDirectory:
         if self._made:
             shutil.rmtree(self.path, ignore_errors=True)
             return
-        for name in (FILE_NAME, *self._lines):
+        for name in (FILE_NAME, PREDICTOR_LOG_NAME, *self._lines):
             with suppress(OSError):
                 (self.path / name).unlink()
 

@@ -69,6 +69,8 @@ def remove_old_runs(base: Path, keep: int = MOST_FINISHED) -> None:
             with suppress(OSError):
                 run.entry.unlink()
             continue
+        if run.record.chosen:
+            continue
         remove_socket(run.record.socket)
         shutil.rmtree(run.entry, ignore_errors=True)
     for entry in _entries(base):

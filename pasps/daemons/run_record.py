@@ -63,6 +63,8 @@ class RunRecord:
     policy: str | None = None
     state: RunState = RunState.STARTING
     ended: float | None = None
+    chosen: bool = False
+    """Somebody chose the directory (`--run-dir`): it is never removed."""
     schema: str = SCHEMA
 
     def state_now(self) -> RunState:
@@ -80,7 +82,7 @@ def host() -> str:
 
 def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration as it may be written down."""
-    return {key: "***" if value is not None and key.rpartition(".")[2] in _SECRETS else value for key, value in config.items()}
+    return {key: "***" if value is not None and any(word in key.lower() for word in _SECRETS) else value for key, value in config.items()}
 
 
 def read_record(directory: Path) -> RunRecord:

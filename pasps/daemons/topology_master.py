@@ -113,15 +113,17 @@ class TopologyMaster:
             await self._news.wait_until(lambda: self.state == "CLOSED", None)
             return
         gently, self.state = self.state == "RUNNING", "CLOSING"
-        if self.elastic is not None:
-            await self.elastic.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._workforce.end(gently=gently)
-        self.state = "CLOSED"
-        self._news.tell()
+        try:
+            if self.elastic is not None:
+                await self.elastic.close()
+        finally:  # whatever happens to what goes along: no process may be left
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._workforce.end(gently=gently)
+            self.state = "CLOSED"
+            self._news.tell()
 
     # ---- messages
 
@@ -175,13 +177,14 @@ class TopologyMaster:
             return self._repair.movable(with_active(table, component, count))
 
         before = len(self.publisher.table.components[component].active)
-        if self.elastic is not None:
-            self.elastic.set_by_hand(component, count)  # first: a plan that is under way must not have the last word
+        # first: a plan that is under way must not have the last word
+        held = None if self.elastic is None else self.elastic.set_by_hand(component, count)
+        published = self.publisher.table.version
         try:
             version = await self.publisher.change(make, CONFIRM_SECONDS)
         except UnmovableError:
-            if self.elastic is not None:
-                self.elastic.release(component)
+            if self.elastic is not None and self.publisher.table.version == published:  # refused: as it was
+                self.elastic.hold(component, held)
             raise
         _log.info("component %s: %d -> %d active, table %d", component, before, count, version)
         return version
