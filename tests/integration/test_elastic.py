@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -90,3 +91,17 @@ def test_a_bolt_that_was_set_by_hand_is_left_alone(tmp_path: Path) -> None:
         running.release("second")
         check_everything_is_there(running, course, tmp_path)
         until(lambda: running.stats().components["second"].active == 1, "the loop's change of the bolt, now that there is no input")
+
+
+def test_who_keeps_the_samples_may_fail_and_leaves_no_process(tmp_path: Path) -> None:
+    course = Course(tmp_path, [20] * 3, "pasps", **{"pasps.predictor": "basic"})
+
+    def refuse(line: bytes) -> None:
+        raise OSError("no room")
+
+    with LocalCluster(workers=1) as cluster:
+        running = cluster.submit(Line, config=course.conf, control=replace(course.control, samples=refuse))
+        finish(running, 30)
+        with pytest.raises(OSError, match="no room"):
+            running.kill(wait=0)
+        no_children()
