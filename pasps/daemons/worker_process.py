@@ -173,10 +173,7 @@ class WorkerProcess:
             if linked is not None and linked.incarnation == address.incarnation and linked.connection is not None:
                 continue  # asked again because another peer could not be reached
             try:
-                connection = await dial(address.host, address.port, self._endpoint, worker)
-                known = self._worker.peers.get(worker)
-                if known is None or known.connection is not connection:
-                    self._accept(connection)
+                await dial(address.host, address.port, self._endpoint, worker, self._accept)
             except Exception as error:  # noqa: BLE001 - told to the master, which decides
                 self._control.send(Linked(f"worker {worker}: {error}"))
                 return
@@ -188,9 +185,6 @@ class WorkerProcess:
         self._steps.wake()
 
     def _on_message(self, connection: Connection, message: Message) -> None:
-        known = self._worker.peers.get(connection.peer.worker)
-        if known is None or known.connection is not connection:
-            self._accept(connection)  # its messages may come before `dial` returns
         self._worker.switchboard.on_message(connection.peer.worker, message)
         self._steps.wake()
 

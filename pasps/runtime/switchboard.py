@@ -48,6 +48,8 @@ class Switchboard:
         """A connection with a peer stands; the newest wins."""
         parts, table = self._parts, self._keeper.table
         peer = parts.peers.get(worker)
+        if peer is not None and peer.connection is not None:
+            self._replace(peer, peer.connection)
         if peer is None or peer.incarnation != incarnation:
             most = parts.settings.transfer_batch_size
             peer = Peer(worker, incarnation, parts.blueprint, parts.rows, parts.acks, self._refuse, most)
@@ -58,6 +60,15 @@ class Switchboard:
             self._keeper.credit.reconnect(table, worker)
             peer.mark(table.version)
         self._keeper.resolve()
+
+    def _replace(self, peer: Peer, connection: Connection) -> None:
+        """A peer connects anew before the loss of its earlier connection was noticed here: nothing more may come on that one.
+
+        The peer, or its successor, has told the controller of the loss; the fence that follows is for both ends.
+        """
+        connection.abort("replaced by a newer one")
+        peer.lose()
+        self._moves.link_lost(peer.id)
 
     def lose(self, worker: str, connection: Connection) -> None:
         """A connection is lost; what had not been sent fails, what was under way is failed by the fence that follows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from pasps.errors import BrokenError
 from pasps.runtime.worker import Worker
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
@@ -68,10 +69,14 @@ class Net:
         """Frames that wait."""
         return sum(len(end.outbox) for link in self.links.values() for end in link.ends)
 
-    def break_link(self, one: str, other: str) -> None:
-        """The link between two live workers breaks: what is on it is gone, and both hear of it."""
+    def break_link(self, one: str, other: str, *, both_hear: bool = True) -> None:
+        """The link between two live workers breaks: what is on it is gone, and both hear of it, or for now only `one`."""
         for names in [names for names in self.links if set(names) == {one, other}]:
-            self.links.pop(names).drop("broken by the test")
+            link = self.links.pop(names)
+            if both_hear:
+                link.drop("broken by the test")
+            else:
+                link.ends[names.index(one)].lose(BrokenError("broken by the test"))
 
     def cut(self, worker: str) -> None:
         """A worker died: whatever was on the way from it or to it is gone."""

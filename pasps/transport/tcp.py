@@ -251,8 +251,16 @@ async def listen(host: str, port: int, endpoint: Endpoint, accept: Callable[[Tcp
     return Listener(server, pending)
 
 
-async def dial(host: str, port: int, endpoint: Endpoint, expect: str | None = None) -> TcpConnection:
-    """Connects to the worker named `expect` at that address; its messages may come before this returns.
+def _ignore(_: TcpConnection) -> None:
+    pass
+
+
+async def dial(
+    host: str, port: int, endpoint: Endpoint, expect: str | None = None, accept: Callable[[TcpConnection], None] = _ignore
+) -> TcpConnection:
+    """Connects to the worker named `expect` at that address.
+
+    Messages may come before this returns: `accept` is called with the connection when it has proved itself, before the first.
 
     Raises:
         BrokenError: nobody answers there within `endpoint.handshake_seconds`, or not to the end.
@@ -262,11 +270,14 @@ async def dial(host: str, port: int, endpoint: Endpoint, expect: str | None = No
     opened: asyncio.Future[None] = loop.create_future()
     steps = handshake.dialer(endpoint.identity, endpoint.secret, secrets.token_bytes(NONCE_BYTES), endpoint.seen, expect)
 
-    def on_shaken(_: TcpConnection, error: Exception | None) -> None:
-        if error is None and not opened.done():
-            opened.set_result(None)
-        elif error is not None and not opened.done():
+    def on_shaken(connection: TcpConnection, error: Exception | None) -> None:
+        if opened.done():
+            return
+        if error is not None:
             opened.set_exception(error)
+            return
+        opened.set_result(None)
+        accept(connection)
 
     connection = TcpConnection(endpoint, steps, on_shaken)
     try:

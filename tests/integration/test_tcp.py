@@ -69,6 +69,26 @@ def test_dialling_one_that_never_answers_ends() -> None:
     asyncio.run(main())
 
 
+def test_the_dialler_is_given_its_connection_before_the_first_message() -> None:
+    """Also when the handshake's end and that message come in one piece; one that was replaced meanwhile says nothing more."""
+
+    async def main() -> None:
+        order: list[str] = []
+        listener = await listen(HOST, 0, endpoint(TWO, Heard()), lambda connection: connection.send(Mark(1)))
+        one = Endpoint(ONE, SECRET, lambda _, message: order.append(f"message {message}"), lambda _, error: order.append(f"lost {error}"))
+        kept = await dial(HOST, listener.port, one, "two", lambda _: order.append("accepted"))
+        await until(lambda: len(order) == 2, "the message")
+        replaced = await dial(HOST, listener.port, one, "two", lambda connection: connection.abort("replaced"))
+        await until(lambda: len(order) == 3, "the end of the one that was replaced")
+        assert order == ["accepted", f"message {Mark(1)}", "lost None"]
+        assert replaced is not kept
+        kept.abort()
+        await until(lambda: len(order) == 4, "the end")
+        listener.close()
+
+    asyncio.run(main())
+
+
 def test_a_port_that_is_taken_is_an_error() -> None:
     async def main() -> None:
         async with serving() as server:

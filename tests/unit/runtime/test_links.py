@@ -35,3 +35,26 @@ def test_a_broken_link_is_mended(seed: int, moving: bool) -> None:
         assert run.clock.peek() - 1000 < 20, "something waited for the message time-out"
         run.set_active("count", 2)
         assert run.controller.settled()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("first", ["w0", "w1"])
+def test_a_link_is_made_anew_before_the_other_end_heard_of_its_loss(seed: int, first: str) -> None:
+    """While tasks move: nobody may wait for an echo, a mark or an answer that was on the earlier one."""
+    other = {"w0": "w1", "w1": "w0"}[first]
+    with broken_run(seed) as run:
+        for _ in range(20 + seed):
+            run.step()
+        run.set_active("count", 6 if seed % 2 else 1, wait=False)
+        for _ in range(2 + seed):
+            run.step()
+        run.break_link(first, other, both_hear=False)
+        for _ in range(seed):
+            run.step()
+        run.mend_link("w0", "w1")
+        run.run_to_end()
+        assert set(run.verdicts.acked["numbers"]) == set(range(400))
+        assert {row[1] for row in run.emitted["sink"]["default"]} == set(range(400))
+        assert run.clock.peek() - 1000 < 20, "something waited for the message time-out"
+        run.set_active("count", 2)
+        assert run.controller.settled()
