@@ -46,6 +46,7 @@ class WorkerLink:
         self._control: ControlLink
         self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
         self._linked: asyncio.Future[Linked] = asyncio.get_running_loop().create_future()
+        self._dialling = asyncio.Lock()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._missed = 0
         self._clock = clock
@@ -135,17 +136,21 @@ class WorkerLink:
         """
         if not message.peers:
             return
+        async with self._dialling:  # an answer does not say what it answers
+            linked = await self._answer(message, seconds)
+        if linked.error:
+            raise BrokenError(f"worker {self.worker}: {linked.error}")
+
+    async def _answer(self, message: Dial, seconds: float) -> Linked:
         if self._gone.done():  # nobody would ever answer
             raise BrokenError(f"worker {self.worker}: its process {self.pid} ended")
         self._linked = asyncio.get_running_loop().create_future()
         self.send(message)
         try:
             async with asyncio.timeout(seconds):
-                linked = await self._linked
+                return await self._linked
         except TimeoutError as error:
             raise BrokenError(f"worker {self.worker}: not connected to its peers after {seconds:g} s") from error
-        if linked.error:
-            raise BrokenError(f"worker {self.worker}: {linked.error}")
 
     def send(self, message: ToWorker) -> None:
         """Send soon; nothing happens when it is gone."""
