@@ -18,7 +18,7 @@ INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUI
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test unit integration docs-test lint format types clean clean-all FORCE
+.PHONY: help demo test unit integration docs-test java lint format types clean clean-all FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,17 +30,30 @@ demo: $(VENV)/.demo ## tweets at a bursty rate, replicas that follow it, and a r
 test: lint types pytest ## everything CI runs: lint, types, all tests
 
 .PHONY: pytest
-pytest: $(VENV)/.dev
+pytest: $(VENV)/.dev java
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 unit: $(VENV)/.dev ## the tests without processes and sockets
 	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
 
-integration: $(VENV)/.dev ## the tests with real processes and sockets
+integration: $(VENV)/.dev java ## the tests with real processes and sockets
 	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
 
 docs-test: $(VENV)/.dev ## run the examples in docs/ (part of `make test`)
 	$(if $(DOCS_TESTS),$(BIN)/python -m pytest $(DOCS_TESTS) $(PYTEST_ARGS),@echo "no tests of docs/ yet")
+
+# the tests with a real ZooKeeper and a real Spark need it; nothing else does
+java: $(VENV)/.dev ## install a Java runtime with apt-get when there is none
+	@$(BIN)/python -c 'from pasps.cluster.java import find_java; find_java()' 2>/dev/null || { \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+			echo "installing a Java runtime"; \
+			export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && for jre in openjdk-17-jre-headless default-jre-headless; do \
+				apt-get install -qq -y --no-install-recommends $$jre >/dev/null 2>&1 && exit 0; \
+			done; echo "no Java runtime could be installed; install Java 17 or newer by hand" >&2; exit 1; \
+		else \
+			echo "the tests of the cluster need Java 17 or newer; install it, on Debian: sudo apt-get install openjdk-17-jre-headless" >&2; exit 1; \
+		fi; \
+	}
 
 lint: $(VENV)/.dev ## ruff: rules and format
 	$(BIN)/python -m ruff check .

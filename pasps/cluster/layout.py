@@ -1,0 +1,68 @@
+"""Where everything is in the store. Pure: paths only."""
+
+from __future__ import annotations
+
+ELECTION = "/masters/election"
+LEADER = "/masters/leader"
+TOPOLOGIES = "/topologies"
+ENDED = "/ended"
+
+
+def topology(name: str) -> str:
+    """Its `Submission`; everything else of it is below."""
+    return f"{TOPOLOGIES}/{name}"
+
+
+def desired(name: str) -> str:
+    """What its user wants: a `Desired`."""
+    return f"{topology(name)}/desired"
+
+
+def driver(name: str) -> str:
+    """What its driver says of itself: a `DriverRecord`."""
+    return f"{topology(name)}/driver"
+
+
+def alive(name: str) -> str:
+    """Ephemeral, of its driver."""
+    return f"{topology(name)}/alive"
+
+
+def table(name: str) -> str:
+    """The newest activation table."""
+    return f"{topology(name)}/table"
+
+
+def assignment(name: str) -> str:
+    """Which worker each replica was placed on, and on which host each worker runs."""
+    return f"{topology(name)}/assignment"
+
+
+def positions(name: str) -> str:
+    """Where each spout task goes on."""
+    return f"{topology(name)}/positions"
+
+
+def summary(name: str) -> str:
+    """How it ended, written before its driver ends."""
+    return f"{topology(name)}/summary"
+
+
+def incarnation(name: str, worker: str) -> str:
+    """A counter: how often that worker was started."""
+    return f"{topology(name)}/incarnations/{worker}"
+
+
+def workers(name: str) -> str:
+    """The registrations of its workers are below."""
+    return f"{topology(name)}/workers"
+
+
+def registration(name: str, worker: str, incarnation: int) -> str:
+    """Ephemeral, of one incarnation of a worker: where it runs and listens."""
+    return f"{workers(name)}/{worker}-{incarnation}"
+
+
+def ended(name: str, epoch: int) -> str:
+    """A topology that is over."""
+    return f"{ENDED}/{name}-{epoch}"

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import subprocess
+import sys
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+
+from pasps.cluster.store import StoreUnavailableError
+from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, free_port
+from pasps.cluster.zookeeper_store import open_store
+from pasps.errors import InvalidError
+from tests.integration.zookeeper_fixture import SESSION_SECONDS, ZooKeeperStores, chroot, gaps, kazoo, zookeeper
+from tests.unit.cluster.store_contract import CONTRACT
+from tests.unit.cluster.store_harness import Follower, Promise, stand, until_children, until_connected, until_many, until_seen, until_value
+
+pytestmark = pytest.mark.integration
+
+__all__ = ["chroot", "zookeeper"]
+
+LEADER = """
+import asyncio, sys
+from pasps.cluster.zookeeper_store import open_store
+
+async def lead():
+    store = await open_store(sys.argv[1], session_seconds=4)
+    await store.register("/leader", b"")
+    await store.candidate("/election", "killed", lambda: print("elected", flush=True), lambda: None)
+    await asyncio.sleep(60)
+
+asyncio.run(lead())
+"""
+
+
+@pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
+def test_the_zookeeper_store_keeps_its_promise(promise: Promise, zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def on_zookeeper() -> None:
+        async with ZooKeeperStores(zookeeper, chroot) as stores:
+            await promise(stores)
+
+    asyncio.run(on_zookeeper())
+
+
+def test_an_outage_of_the_server_is_survived(zookeeper: ZooKeeperServer, chroot: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def outage() -> None:
+        async with ZooKeeperStores(zookeeper, chroot, session_seconds=10) as stores:
+            store, other, events = await stores.open(), await stores.open(), list[str]()
+            await store.register("/hosts/a", b"here")
+            await store.candidate(*stand("one", events))
+            follower = Follower(stores, store, "/a")
+            await follower.sees(None, [])
+            await until_seen(stores, events, ["one elected"])
+            await asyncio.to_thread(zookeeper.stop)
+            try:
+                await until_connected(stores, store, False)
+                with pytest.raises(StoreUnavailableError, match=r"127\.0\.0\.1:\d+ does not answer within 3 s; reading '/a'"):
+                    await store.read("/a")
+            finally:
+                await asyncio.to_thread(zookeeper.start)
+            await until_value(stores, other, "/hosts/a", b"here")
+            await other.create("/a", b"0")
+            await follower.sees(b"0", [])
+            assert events == ["one elected"], "so short an outage deposes nobody"
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(outage())
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 4, said
+    assert sum("cannot be reached; going on" in line for line in said) == sum("answers again" in line for line in said) == 2
+
+
+def test_a_server_that_hangs_blocks_no_loop(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def hang() -> None:
+        async with ZooKeeperStores(zookeeper, chroot) as stores, gaps() as found:
+            store = await stores.open()
+            await store.create("/a", b"")
+            stores.line(store).hold()
+            calls = [*(store.write("/a", b"new") for _ in range(300)), store.register("/hosts/a", b"")]
+            outcomes = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 6)
+            assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
+            stores.line(store).release()
+            assert await store.write("/b", b"") == 0
+            await until_value(stores, store, "/hosts/a", None)  # made or not, it is not kept
+        assert max(found) < 2
+
+    asyncio.run(hang())
+
+
+def test_a_leader_that_is_cut_off_is_deposed_before_another_is_elected(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def cut_off() -> None:
+        async with ZooKeeperStores(zookeeper, chroot) as stores:
+            one, two, events = await stores.open(), await stores.open(), list[str]()
+            await one.candidate(*stand("one", events))
+            await until_seen(stores, events, ["one elected"])
+            second = await two.candidate(*stand("two", events))
+            await until_children(stores, two, 2)
+            stores.line(one).hold()
+            await until_seen(stores, events, ["one elected", "one deposed", "two elected"])
+            stores.line(one).release()
+            await until_children(stores, two, 2)
+            await second.withdraw()
+            await until_many(stores, events, 5)
+            assert events[3:] == ["two deposed", "one elected"]
+
+    asyncio.run(cut_off())
+
+
+def test_a_process_that_is_killed_leaves_leadership_and_registration(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def killed() -> None:
+        async with ZooKeeperStores(zookeeper, chroot) as stores:
+            store, events = await stores.open(), list[str]()
+            command = [sys.executable, "-c", LEADER, zookeeper.connect + chroot]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
+                assert process.stdout is not None
+                assert await asyncio.to_thread(process.stdout.readline) == "elected\n"
+                await store.candidate(*stand("next", events))
+                await until_children(stores, store, 2)
+                assert await store.read("/leader") is not None
+                process.send_signal(signal.SIGKILL)
+            await until_seen(stores, events, ["next elected"])
+            await until_value(stores, store, "/leader", None)
+
+    asyncio.run(killed())
+
+
+def test_with_credentials_nobody_else_can_read(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    place = zookeeper.connect + chroot + "/below"
+
+    async def made() -> None:
+        store, elected = await open_store(place, "pasps:secret"), asyncio.Event()
+        await store.write("/a/b", b"hidden")
+        await store.increment("/count")
+        await (await store.register("/hosts/a", b"")).withdraw()
+        await store.register("/hosts/a", b"")
+        newer = await open_store(place, "pasps:secret")
+        await newer.register("/hosts/a", b"newer")
+        await newer.candidate("/election", "one", elected.set, lambda: None)
+        await elected.wait()
+        await asyncio.to_thread(refused)
+        for credentials in (None, "pasps:wrong"):
+            with pytest.raises(InvalidError, match=r"refuses it; opening '/test-.*'; give the credentials"):
+                await open_store(place, credentials)
+        await store.close()
+        await newer.close()
+
+    def refused() -> None:
+        with kazoo(zookeeper.connect) as client:
+            with pytest.raises(NoAuthError):
+                client.get(f"{chroot}/below/a/b")
+            with pytest.raises(NoAuthError):
+                client.get_children(chroot)
+            client.add_auth("digest", "pasps:secret")
+            paths = list(everything(client, chroot))
+            assert len(paths) == 9, paths
+            assert {acl.id.scheme for path in paths for acl in client.get_acls(path)[0]} == {"digest"}
+
+    asyncio.run(made())
+
+
+def everything(client: KazooClient, path: str) -> list[str]:
+    return [path, *(found for name in client.get_children(path) for found in everything(client, f"{path}/{name}"))]
+
+
+def test_nobody_answering_is_told_with_the_cure() -> None:
+    port = free_port()
+    with pytest.raises(StoreUnavailableError, match=rf"ZooKeeper at {LOOPBACK}:{port} does not answer .*refused.*; start it, or correct"):
+        asyncio.run(open_store(f"{LOOPBACK}:{port}/pasps", session_seconds=SESSION_SECONDS))
+
+
+def test_an_ensemble_with_a_host_that_is_gone_is_used(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def partly() -> list[str]:
+        store = await open_store(f"{LOOPBACK}:{free_port()},no-such-host.invalid,{zookeeper.connect}{chroot}")
+        await store.create("/a", b"")
+        names = await store.children("/")
+        await store.close()
+        return names
+
+    assert asyncio.run(partly()) == ["a"]
