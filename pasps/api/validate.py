@@ -76,6 +76,31 @@ def reconfigured(blueprint: Blueprint, name: str | None, config: Mapping[str, An
     return Blueprint(name, components, blueprint.edges, settings)
 
 
+def with_pools(blueprint: Blueprint, pools: Mapping[str, int]) -> Blueprint:
+    """The same topology with other pools of some bolts; one whose pool is less than its `par` then starts with the pool.
+
+    Raises:
+        TopologyError: no such bolt, or a pool that cannot be.
+    """
+    cap = blueprint.config.get(_CAP)
+    plans = dict(blueprint.components)
+    for id_, pool in pools.items():
+        plan = plans.get(id_)
+        if plan is None:
+            bolts = [name for name, other in plans.items() if not other.is_spout]
+            raise TopologyError("a pool is given for it, but there is no such bolt", component=id_, cure=_nearest(id_, bolts))
+        if plan.is_spout:
+            problem = "a pool is given for it, but it is a spout, whose tasks are all active"
+            raise TopologyError(problem, component=id_, cure="give pools to bolts only")
+        if not isinstance(pool, int) or isinstance(pool, bool) or not 1 <= pool <= MOST_REPLICAS:
+            problem = f"pool must be an integer of 1 to {MOST_REPLICAS}, got {pool!r}"
+            raise TopologyError(problem, component=id_, cure="set it to the number of replicas")
+        if cap is not None and pool > cap:
+            raise TopologyError(f"pool = {pool} is more than {_CAP} = {cap}", component=id_, cure="raise that key, or lower the pool")
+        plans[id_] = replace(plan, par=min(plan.par, pool), pool=pool)
+    return replace(blueprint, components=_numbered(plans.values(), cap))
+
+
 def _checked_config(name: object, config: Mapping[str, Any] | None) -> dict[str, Any]:
     # the name becomes part of paths and of command lines
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):

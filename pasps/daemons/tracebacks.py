@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from pathlib import Path
 
-_OURS = str(Path(__file__).parents[1])
+_OURS = str(Path(__file__).parents[1]) + os.sep
 _FRAME = '  File "'
 
 

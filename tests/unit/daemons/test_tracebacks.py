@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pasps.errors
-from pasps.cli.tracebacks import users_traceback, without_our_frames
+from pasps.daemons.tracebacks import users_traceback, without_our_frames
 
 OURS = pasps.errors.__file__
 TEXT = f"""worker w0 could not start:

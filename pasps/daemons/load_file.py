@@ -14,7 +14,8 @@ import cloudpickle
 from pasps.api.blueprint import Blueprint
 from pasps.api.builder import TopologyBuilder
 from pasps.api.topology import Topology, kebab
-from pasps.cli.tracebacks import users_traceback
+from pasps.cluster.imports import import_roots
+from pasps.daemons.tracebacks import users_traceback
 from pasps.errors import PaspsError, TopologyError
 
 Runnable = type[Topology] | Blueprint
@@ -41,6 +42,8 @@ def load(path_text: str, wanted: str | None = None) -> Runnable:
 def load_module(path: Path) -> ModuleType:
     """Import the file; workers get what it defines by value, so that they need not find it.
 
+    What is beside it can be imported, and when it is inside a package, that package too.
+
     Raises:
         FileError: there is no such file, its name belongs to another module, or it raises.
     """
@@ -55,8 +58,8 @@ def load_module(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    folder = str(path.resolve().parent)
-    sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]
+    roots = [str(root) for root in import_roots(path)]
+    sys.path[:] = [*roots, *(entry for entry in sys.path if entry not in roots)]
     sys.modules[name] = module
     # before the import: function bolts ask for it when a topology that holds them is copied
     cloudpickle.register_pickle_by_value(module)

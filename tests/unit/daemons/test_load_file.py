@@ -9,7 +9,7 @@ import pytest
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
-from pasps.cli.load_file import FileError, load
+from pasps.daemons.load_file import FileError, load
 
 PARTS = """
 from pasps import Bolt, Spout, Topology, TopologyBuilder
@@ -51,6 +51,12 @@ def test_the_only_class_is_the_one(write: Write) -> None:
     topology = load(path)
     assert blueprint_of(topology).name == "one-topology"
     assert sys.path[0] == str(Path(path).parent)
+
+
+def test_inside_a_package_that_package_can_be_imported_too(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    load(write(ONE))
+    assert sys.path[:2] == [str(tmp_path), str(tmp_path.parent)]
 
 
 def test_what_a_builder_made_counts_once_under_two_names(write: Write) -> None:

@@ -1,0 +1,100 @@
+"""Says whether a package can run. A process of its own, as user code is imported: `python -m pasps.daemons.check_package PACKAGE`.
+
+Standard output gets one line of JSON, whatever the user's code prints goes to standard error:
+
+    {"ok": true, "name": ..., "workers": n or null, "components": {id: {"shape", "par", "pool"}}}
+    {"ok": false, "kind": "package" | "file" | "dependency" | "topology" | "config" | "invalid" | "broken", "text": ...}
+
+It exits with 0 or 1. The package is unpacked below TMPDIR; whoever ends this process removes what it left there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from pasps.api.blueprint import Blueprint
+from pasps.cluster.package_layout import PackageError
+from pasps.cluster.unpack import unpack
+from pasps.control.et_file import et_path, load_execution_times
+from pasps.control.predictor_client import ServiceUrl
+from pasps.control.settings import ElasticSettings
+from pasps.daemons.elastic import checked_policy
+from pasps.daemons.load_file import FileError
+from pasps.daemons.load_package import MissingModuleError, load_package
+from pasps.daemons.tracebacks import users_traceback
+from pasps.errors import ConfigError, InvalidError, PaspsError, TopologyError
+
+_KINDS: tuple[tuple[type[PaspsError], str], ...] = (
+    (PackageError, "package"),
+    (MissingModuleError, "dependency"),
+    (FileError, "file"),
+    (TopologyError, "topology"),
+    (ConfigError, "config"),
+    (InvalidError, "invalid"),
+)
+"""What is told as which kind, most specific first; anything else is "broken"."""
+_DEFAULT_POLICY = "pasps"
+
+
+def answer(package: Path, directory: Path) -> dict[str, Any]:
+    """The line as an object. Unpacks to `directory`, and imports the user's code into this process."""
+    try:
+        return _accepted(_checked(package, directory))
+    except PaspsError as error:
+        kind = next((word for kind, word in _KINDS if isinstance(error, kind)), "broken")
+        text = str(error)
+    except BaseException as error:  # noqa: BLE001 - the daemon's door: user code may raise anything, and who waits is to know
+        kind = "broken" if isinstance(error, Exception) else "file"
+        text = users_traceback(error)
+    # people know the names inside the package, not those of this check
+    text = text.replace(f"{directory.resolve()}{os.sep}", "").replace(str(package), "the package")
+    return {"ok": False, "kind": kind, "text": text}
+
+
+def _checked(package: Path, directory: Path) -> Blueprint:
+    unpacked = unpack(package, directory)
+    blueprint = load_package(unpacked)
+    settings = ElasticSettings.from_config(blueprint.config)
+    checked_policy(settings, _DEFAULT_POLICY)
+    if settings.predictor_url is not None:
+        ServiceUrl.parse(settings.predictor_url)
+    load_execution_times(et_path(unpacked.file), blueprint)
+    try:
+        cloudpickle.dumps(blueprint)
+    except Exception as error:  # whatever the user's own __reduce__ raises
+        problem = f"it cannot be sent to its workers: {type(error).__name__}: {error}"
+        raise TopologyError(problem, cure="open connections, files and locks in initialize") from error
+    return blueprint
+
+
+def _accepted(blueprint: Blueprint) -> dict[str, Any]:
+    components = {id_: {"shape": plan.shape, "par": plan.par, "pool": plan.pool} for id_, plan in blueprint.components.items()}
+    return {"ok": True, "name": blueprint.name, "workers": blueprint.config.get("topology.workers"), "components": components}
+
+
+def main() -> None:
+    """Entry point of the process."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
+    # the descriptor, too: what user code starts writes there
+    told = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    with tempfile.TemporaryDirectory(prefix="pasps-check-", ignore_cleanup_errors=True) as directory:
+        found = answer(Path(sys.argv[1]), Path(directory))
+    with told:
+        told.write(json.dumps(found).encode() + b"\n")
+    logging.shutdown()
+    # threads that the user's module began must not keep the process
+    os._exit(0 if found["ok"] else 1)
+
+
+if __name__ == "__main__":
+    main()

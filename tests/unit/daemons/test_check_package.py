@@ -1,0 +1,126 @@
+"""The answers, and the blueprints that are loaded on the way; in this process, which forgets the user's modules afterwards."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.package_layout import sha256_of
+from pasps.cluster.unpack import unpack
+from pasps.daemons.check_package import answer
+from pasps.daemons.load_package import load_package
+
+PARTS = """
+from pasps import Bolt, Spout, Topology
+
+class S(Spout):
+    outputs = ["n"]
+    def next_tuple(self):
+        pass
+
+class B(Bolt):
+    def process(self, tup):
+        pass
+"""
+FLOW = PARTS + "\nclass CheckedFlow(Topology):\n    s = S.spec()\n    b = B.spec(inputs=[s], pool=4)\n"
+
+Pack = Callable[..., Path]
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Iterator[Pack]:
+    """Makes a package of a topology's file and of others beside it; the modules of the user's are forgotten afterwards."""
+    path, modules = list(sys.path), set(sys.modules)
+    code = tmp_path / "code"
+
+    def packed(text: str, beside: dict[str, str] | None = None, **options: Any) -> Path:
+        for name, content in {"checked_flow.py": text, **(beside or {})}.items():
+            (code / name).parent.mkdir(parents=True, exist_ok=True)
+            (code / name).write_text(content)
+        build_package(PackageRequest(code / "checked_flow.py", **options), tmp_path / "p.zip")
+        return tmp_path / "p.zip"
+
+    yield packed
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if getattr(sys.modules[name], "__file__", None) is not None and str(tmp_path) in str(sys.modules[name].__file__):
+            module = sys.modules.pop(name)
+            if name in cloudpickle.list_registry_pickle_by_value():
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def test_a_good_package_is_told_with_its_name_and_its_components(pack: Pack, tmp_path: Path) -> None:
+    package = pack(FLOW, options={"topology.max.spout.pending": 5}, workers=3)
+    assert answer(package, tmp_path / "there") == {
+        "ok": True,
+        "name": "checked-flow",
+        "workers": 3,
+        "components": {"s": {"shape": "spout", "par": 1, "pool": 1}, "b": {"shape": "bolt", "par": 1, "pool": 4}},
+    }
+
+
+def test_it_is_loaded_under_the_name_and_with_the_options_it_was_submitted_with(pack: Pack, tmp_path: Path) -> None:
+    package = pack(FLOW + "\nclass Two(CheckedFlow):\n    pass\n", topology="Two", name="other", options={"mine": 1})
+    unpacked = unpack(package, tmp_path / "there", sha256=sha256_of(package))
+    blueprint = load_package(unpacked)
+    assert (blueprint.name, blueprint.config) == ("other", {"mine": 1})
+    assert sys.path[0] == str((tmp_path / "there").resolve())
+
+
+def test_what_the_store_has_by_now_wins_over_the_package(pack: Pack, tmp_path: Path) -> None:
+    unpacked = unpack(pack(FLOW, workers=2), tmp_path / "there")
+    blueprint = load_package(unpacked, replace(unpacked.submission, name="later", workers=5, pools={"b": 6}))
+    assert (blueprint.name, blueprint.config["topology.workers"], blueprint.components["b"].pool) == ("later", 5, 6)
+
+
+REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
+    ("raise ValueError('no')", {}, "file", "checked_flow.py: it cannot be imported\nTraceback"),
+    ("import sys; sys.exit(3)", {}, "file", "it calls sys.exit(3)"),
+    ("raise KeyboardInterrupt", {}, "file", "KeyboardInterrupt"),
+    (PARTS, {}, "file", "checked_flow.py: there is no topology in it"),
+    (FLOW, {"topology": "Other"}, "file", "there is no topology 'Other' in it"),
+    (FLOW, {"name": "a/b"}, "topology", "cannot be a topology's name"),
+    (FLOW, {"options": {"topology.worker": 1}}, "config", "'topology.worker' is unknown"),
+    (FLOW, {"options": {"pasps.policy": "mine"}}, "config", "'mine'"),
+    (FLOW, {"options": {"pasps.predictor.url": "nowhere"}}, "invalid", "nowhere"),
+    (FLOW, {"beside": {"checked_flow.py.et.json": "{}"}}, "invalid", "checked_flow.py.et.json: field 'schema'"),
+    (FLOW + "\nimport threading\nS.lock = threading.Lock()", {}, "topology", "it cannot be sent to its workers: TypeError"),
+    ("import no_such.thing", {}, "dependency", "checked_flow.py: module 'no_such' is missing where the topology is to run; name what"),
+    ("import part", {"beside": {"part.py": "import no_such"}}, "dependency", "module 'no_such' is missing"),
+    ("import parts.b", {"beside": {"parts/__init__.py": ""}}, "file", "ModuleNotFoundError: No module named 'parts.b'"),
+    ("import pasps.nothing", {}, "file", "ModuleNotFoundError: No module named 'pasps.nothing'"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "kind", "words"), REFUSED, ids=[f"{row[2]}-{index}" for index, row in enumerate(REFUSED)])
+def test_what_cannot_run_is_refused_in_the_users_words(
+    pack: Pack, tmp_path: Path, text: str, options: dict[str, Any], kind: str, words: str
+) -> None:
+    found = answer(pack(text, **options), tmp_path / "there")
+    assert (found["ok"], found["kind"]) == (False, kind), found
+    assert words in found["text"]
+    # neither our frames nor the directory of this check
+    assert str(tmp_path) not in found["text"]
+    assert "load_file.py" not in found["text"]
+
+
+def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.zip").write_text("no")
+    found = answer(tmp_path / "p.zip", tmp_path / "there")
+    assert found == {
+        "ok": False,
+        "kind": "package",
+        "text": "the package: expected a package as `pasps submit` makes them: File is not a zip file; submit it again",
+    }
+
+
+def test_an_environment_with_the_missing_module_in_a_namespace_is_still_a_dependency(pack: Pack, tmp_path: Path) -> None:
+    found = answer(pack("import words.no_such", {"unused.py": ""}), tmp_path / "there")
+    assert found["kind"] == "dependency"
