@@ -30,3 +30,17 @@ def place(needs: Mapping[str, Need], workers: Sequence[str]) -> dict[str, Routin
         hosts = host_tasks(active, None, need.pool) if need.keyed else None
         placed[name] = Routing(active, places, hosts, need.pinned)
     return placed
+
+
+def spread(where: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Workers in an order in which neighbours are on different hosts, and there in different parts, as far as these go: for `place`.
+
+    `where` has each worker's host, and the parts below it.
+    """
+    groups: dict[str, dict[str, tuple[str, ...]]] = {}
+    for worker, path in where.items():
+        if not path:
+            return list(where)
+        groups.setdefault(path[0], {})[worker] = path[1:]
+    rows = [spread(group) for group in groups.values()]
+    return [row[i] for i in range(max(map(len, rows), default=0)) for row in rows if i < len(row)]

@@ -100,6 +100,12 @@ _ALL = (
     Key("topology.debug", bool, False, "Workers log what pasps does at DEBUG level, to standard error"),
     Key("topology.error.throttle.interval.secs", float, 10, "Interval in which reported errors are counted", "seconds", above=0),
     Key("topology.max.error.report.per.interval", int, 5, "Most errors a component reports in one interval", "errors", least=1),
+    Key(
+        "pasps.worker.host",
+        str,
+        None,
+        "In a cluster: address or network (`10.0.0.0/8`) on which workers listen; null: where their driver reaches them",
+    ),
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
     Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),

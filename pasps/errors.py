@@ -123,6 +123,10 @@ class WorkerStartError(BrokenError):
     """A worker did not come up, or a component failed in `initialize`; carries the worker's own words."""
 
 
+class ComponentStartError(WorkerStartError):
+    """A worker runs, but what it was given does not: most often an `initialize` raised. It would fail anywhere."""
+
+
 class ProtocolError(BrokenError):
     """A peer sent a frame that is malformed, oversized or out of turn; its connection is closed."""
 

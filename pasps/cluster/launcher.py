@@ -22,6 +22,10 @@ class WorkerHandle(Protocol):
         """Its process."""
 
     @property
+    def where(self) -> tuple[str, ...]:
+        """Its machine, as that calls itself, and if need be a part of it that may be lost alone."""
+
+    @property
     def control(self) -> socket.socket:
         """This end of its control connection; its end of file means that the process is gone."""
 
@@ -29,20 +33,37 @@ class WorkerHandle(Protocol):
         """End it at once. Does nothing when it is gone."""
 
     def reap(self) -> int | None:
-        """Its exit status, once it is gone; None before. Never blocks."""
+        """Its exit status, once it is gone; None before. Never blocks. One that cannot be asked counts as gone."""
 
 
 class Launcher(Protocol):
-    """Starts workers."""
+    """Starts workers.
 
-    def launch(self, worker: str) -> WorkerHandle:
-        """Start one; returns at once."""
+    `sys_path` is what they are to search for modules, nothing: as they do; `bind` the interface on which they listen for each
+    other, nothing: the one by which they reached their master.
+    """
+
+    @property
+    def sys_path(self) -> list[str]:
+        """Modules are searched for there."""
+
+    @property
+    def bind(self) -> str:
+        """An address of the worker's machine, or a network that has one of them."""
+
+    async def launch(self, worker: str) -> WorkerHandle:
+        """Start one; back when its process is there, however long it takes to find a place for it.
+
+        Raises:
+            OSError, BrokenError: it cannot be started.
+        """
 
 
 @dataclass(frozen=True)
 class _LocalWorker:
     process: subprocess.Popen[bytes]
     control: socket.socket
+    where: tuple[str, ...]
 
     @property
     def pid(self) -> int:
@@ -64,10 +85,19 @@ class LocalLauncher:
 
     def __init__(self, module: str) -> None:
         """`module` is run as `python -m module FD`."""
+        self.bind = "127.0.0.1"
         self._module = module
 
-    def launch(self, worker: str) -> WorkerHandle:
-        """Start one; returns at once."""
+    @property
+    def sys_path(self) -> list[str]:
+        """Where this process finds modules now."""
+        return list(sys.path)
+
+    async def launch(self, worker: str) -> WorkerHandle:
+        """See `Launcher`; returns at once, since starting a process takes a millisecond."""
+        return self._launched(worker)
+
+    def _launched(self, worker: str) -> WorkerHandle:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", self._module, str(theirs.fileno())]
         # the worker must find this package wherever the parent found it, installed or not
@@ -79,4 +109,4 @@ class LocalLauncher:
         finally:
             theirs.close()
         _log.debug("worker %s started as process %d", worker, process.pid)
-        return _LocalWorker(process, ours)
+        return _LocalWorker(process, ours, (socket.gethostname(),))

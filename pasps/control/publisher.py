@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable, Unconfirmed, left_where_it_was, moves, without_worker
@@ -18,6 +18,13 @@ _log = logging.getLogger(__name__)
 
 Send = Callable[[str, ActivationTable], None]
 """Give a worker a table; never blocks."""
+
+Intend = Callable[[ActivationTable], Awaitable[None]]
+"""Write down what is about to be published; waits for that no longer than a moment."""
+
+
+async def _at_once(table: ActivationTable) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +40,22 @@ class _Moving:
 class TablePublisher:
     """Planned is what `change` makes, requested is `table`, observed is `observed`.
 
-    One change at a time: the next waits until all tasks of the one before have arrived. A loss does not wait.
+    One change at a time: the next waits until all tasks of the one before have arrived. A loss does not wait, nor for `intend`.
     """
 
-    def __init__(self, table: ActivationTable, send: Send) -> None:
-        self.table = table
-        self.observed: dict[str, int] = dict.fromkeys(table.workers, table.version)
+    def __init__(self, table: ActivationTable, send: Send, intend: Intend = _at_once) -> None:
+        self.begin(table)
         self.lock = asyncio.Lock()
         self._send = send
+        self._intend = intend
         self._moving: dict[tuple[str, int], _Moving] = {}
         self._failures: dict[int, UnmovableError] = {}
         self._news = News()
+
+    def begin(self, table: ActivationTable) -> None:
+        """All workers were made with this table; nothing was published before."""
+        self.table = table
+        self.observed: dict[str, int] = dict.fromkeys(table.workers, table.version)
 
     # ---- changes
 
@@ -57,7 +69,7 @@ class TablePublisher:
             TimeoutExpiredError: a live worker did not confirm in time; the table stands, and will be applied.
         """
         async with self.lock:
-            wanted = make(self.table)
+            wanted = await self._intended(make)
             if wanted is None:
                 return self.table.version
             version = self._publish(wanted)
@@ -71,6 +83,17 @@ class TablePublisher:
                 await self._news.wait_until(lambda: self.confirmed(self.table.version) and not self._moving, seconds)
                 raise failure
             return version
+
+    async def _intended(self, make: Callable[[ActivationTable], ActivationTable | None]) -> ActivationTable | None:
+        """What `make` makes of the newest table, written down; made again when a loss came between."""
+        while True:
+            newest = self.table
+            wanted = make(newest)
+            if wanted is None:
+                return None
+            await self._intend(wanted)
+            if self.table is newest:
+                return wanted
 
     def _publish(self, table: ActivationTable) -> int:
         old, self.table = self.table, table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable
@@ -29,14 +29,15 @@ class _Answer:
 class Census:
     """One for each topology. `take` is given every `Counts` that comes, asked for or not."""
 
-    def __init__(self, blueprint: Blueprint, clock: Clock) -> None:
+    def __init__(self, blueprint: Blueprint, clock: Clock, starts: Mapping[int, Start] | None = None) -> None:
+        """`starts`: where the spout tasks were when another master ended."""
         self._blueprint = blueprint
         self._clock = clock
         self._began = clock.now()
         self._cut = 0
         self._answers: dict[int, dict[str, _Answer]] = {}
         self._dead: list[WorkerCounts] = []
-        self._progress = Progress()
+        self._progress = Progress(starts)
         self._news = News()
         self.spouts = [name for name, plan in blueprint.components.items() if plan.is_spout]
         self.spout_tasks = [task for name in self.spouts for task in blueprint.components[name].tasks]

@@ -33,7 +33,12 @@ class ControlLink(asyncio.Protocol):
         """A link over a connected socket."""
         control.setblocking(False)
         link = cls(on_message, on_lost)
-        await asyncio.get_running_loop().create_unix_connection(lambda: link, sock=control)
+        loop = asyncio.get_running_loop()
+        if control.family == socket.AF_UNIX:
+            await loop.create_unix_connection(lambda: link, sock=control)
+        else:
+            control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.create_connection(lambda: link, sock=control)
         return link
 
     def send(self, message: ToWorker) -> None:

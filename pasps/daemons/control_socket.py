@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from pasps.cluster.tokens import is_token
 from pasps.control.news import News
 from pasps.daemons.verbs import Verbs, refusal
-from pasps.errors import BusyError, InvalidError, ProtocolError
+from pasps.errors import AuthenticationError, BusyError, InvalidError, ProtocolError
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +26,11 @@ MOST_REQUEST_BYTES = 64 << 10
 MOST_CONNECTIONS = 64
 IDLE_SECONDS = 300.0
 """After so long without a whole request a connection is closed."""
+GREETING_SECONDS = 10.0
+"""So long a connection that must begin with `hello` may take for that; strangers must not use up the connections."""
 WRITE_SECONDS = 10.0
 """So long an answer waits for its reader."""
+_NO_GREETING = "expected the verb 'hello' with the right token first"
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -37,11 +41,13 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ControlSocket:
-    """Made by `open`. A client that hangs holds up its own connection and nobody else."""
+    """Made by `open` or `listen`. A client that hangs holds up its own connection and nobody else."""
 
-    def __init__(self, path: str, verbs: Verbs) -> None:
+    def __init__(self, path: str, verbs: Verbs, token: str | None = None) -> None:
         self.path = path
+        self.address: tuple[str, int] | None = None
         self._verbs = verbs
+        self._token = token
         self._server: asyncio.Server
         self._connections: set[asyncio.Task[Any]] = set()
         self._answering = 0
@@ -66,6 +72,19 @@ class ControlSocket:
             raise
         return self
 
+    @classmethod
+    async def listen(cls, host: str, verbs: Verbs, token: str) -> ControlSocket:
+        """Listen on a free TCP port, `address`. A connection begins with the verb `hello`, which has the token as argument.
+
+        Raises:
+            OSError: the interface cannot be had.
+        """
+        self = cls("", verbs, token)
+        self._server = await asyncio.start_server(self._connected, host, 0, limit=MOST_REQUEST_BYTES)
+        bound = self._server.sockets[0].getsockname()
+        self.address = str(bound[0]), int(bound[1])
+        return self
+
     async def close(self, seconds: float = 1.0) -> None:
         """Take no more requests, give the answers that are due for at most `seconds`, end all connections, remove the socket."""
         self._server.close()
@@ -73,8 +92,9 @@ class ControlSocket:
         for connection in self._connections:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
-        with suppress(OSError):
-            os.unlink(self.path)
+        if self.path:
+            with suppress(OSError):
+                os.unlink(self.path)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -96,9 +116,10 @@ class ControlSocket:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        known = self._token is None
         while True:
             try:
-                async with asyncio.timeout(IDLE_SECONDS):
+                async with asyncio.timeout(IDLE_SECONDS if known else GREETING_SECONDS):
                     line = await reader.readline()
             except ValueError:
                 await _send(writer, refusal(ProtocolError(f"expected a request of at most {MOST_REQUEST_BYTES} bytes, got a longer one")))
@@ -112,10 +133,20 @@ class ControlSocket:
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     await _send(writer, refusal(InvalidError(f'expected {{"verb": ..., "arguments": {{...}}}} on a line: {error}')))
                     return
+                if not known:
+                    known = self._is_greeting(request)
+                    await _send(writer, {"ok": True, "result": {}} if known else refusal(AuthenticationError(_NO_GREETING)))
+                    if not known:
+                        return
+                    continue
                 await _send(writer, await self._verbs.answer(request.verb, request.arguments))
             finally:
                 self._answering -= 1
                 self._news.tell()
+
+    def _is_greeting(self, request: Request) -> bool:
+        given = request.arguments.get("token")
+        return request.verb == "hello" and isinstance(given, str) and is_token(given, str(self._token))
 
 
 async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:

@@ -24,6 +24,14 @@ class Address(msgspec.Struct, frozen=True):
     incarnation: int
 
 
+class RegisterAt(msgspec.Struct, frozen=True):
+    """Where in which ZooKeeper a worker says that it is there; entries of its other incarnations are beside it."""
+
+    connect: str
+    credentials: str | None
+    path: str
+
+
 # ---- master to worker
 
 
@@ -39,6 +47,7 @@ class Launch(msgspec.Struct, tag="launch"):
     secret: bytes
     sys_path: list[str]
     host: str = "127.0.0.1"
+    register_at: RegisterAt | None = None
 
 
 class Dial(msgspec.Struct, tag="dial"):
@@ -70,6 +79,14 @@ class Fence(msgspec.Struct, tag="fence"):
     """Fail what your spouts have pending: a worker or a connection was lost, and everyone knows it now."""
 
 
+class ReadLog(msgspec.Struct, tag="read_log"):
+    """Answer `LogText`: what your process and its predecessors in this place wrote, from byte `offset` on; None: the last lines."""
+
+    number: int
+    offset: int | None
+    lines: int
+
+
 class Close(msgspec.Struct, tag="close"):
     """Close everything, then end."""
 
@@ -78,7 +95,7 @@ class Beat(msgspec.Struct, tag="beat"):
     """Are you there? Answered in kind."""
 
 
-ToWorker = Launch | Dial | Table | Awake | Cut | Fence | Close | Beat
+ToWorker = Launch | Dial | Table | Awake | Cut | Fence | ReadLog | Close | Beat
 
 # ---- worker to master
 
@@ -168,8 +185,16 @@ class Counts(msgspec.Struct, tag="counts"):
     counts: WorkerCounts
 
 
+class LogText(msgspec.Struct, tag="log_text"):
+    """A part of a log, and the offset behind it."""
+
+    number: int
+    text: str
+    offset: int
+
+
 class Closed(msgspec.Struct, tag="closed"):
     """Everything is closed; the process ends now."""
 
 
-FromWorker = Hello | Linked | Applied | Parked | Moved | MoveFailed | Problem | LinkLost | Finished | Counts | Closed | Beat
+FromWorker = Hello | Linked | Applied | Parked | Moved | MoveFailed | Problem | LinkLost | Finished | Counts | LogText | Closed | Beat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pasps.daemons.messages import Start
@@ -22,8 +23,9 @@ class _Task:
 class Progress:
     """Fed with counters as they come, cumulative for each incarnation."""
 
-    def __init__(self) -> None:
-        self._tasks: dict[int, _Task] = {}
+    def __init__(self, starts: Mapping[int, Start] | None = None) -> None:
+        """`starts`: where the tasks were when another master ended."""
+        self._tasks = {number: _Task(before=s.debt, position=s.position, last_id=s.until) for number, s in (starts or {}).items()}
 
     def take(self, counts: WorkerCounts) -> None:
         """Newer counters of a live worker."""

@@ -41,7 +41,6 @@ class Repair:
         """`keep` runs a coroutine for as long as the topology runs."""
         self.awake = False
         self._home = home
-        self._bolts = [name for name in home if name not in census.spouts]
         self._publisher = publisher
         self._workforce = workforce
         self._census = census
@@ -73,7 +72,7 @@ class Repair:
         pause = _FIRST_PAUSE if lived_seconds > _LONGEST_PAUSE else 4 * _FIRST_PAUSE
         while True:
             try:
-                link = await self._workforce.launch(worker, self._publisher.table, self._census.starts())
+                link = await self._workforce.launch(worker, lambda: self._publisher.table, self._census.starts)
                 await self._join(link)
                 break
             except PaspsError as error:
@@ -119,7 +118,9 @@ class Repair:
 
     async def _bring_home(self) -> None:
         """Give a worker that is back its replicas again."""
-        for name in self._bolts:
+        for name in self._home:
+            if name in self._census.spouts:
+                continue
             try:
                 await self._publisher.change(partial(self._home_again, name), CONFIRM_SECONDS)
             except PaspsError as error:

@@ -12,9 +12,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from pasps.activation import ActivationTable, first_table, with_active
+from pasps.activation import ActivationTable, with_active
 from pasps.api.blueprint import Blueprint
-from pasps.assignment import Need, place
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import Launcher
 from pasps.control.news import News
@@ -23,6 +22,8 @@ from pasps.control.statistics import left_over
 from pasps.daemons.actuator import TableActuator
 from pasps.daemons.census import Census
 from pasps.daemons.companion import Companion
+from pasps.daemons.homes import Homes
+from pasps.daemons.keeper import Keeper, NoKeeper
 from pasps.daemons.messages import (
     Applied,
     Awake,
@@ -60,23 +61,23 @@ class ErrorReport:
 class TopologyMaster:
     """States: STARTING -> RUNNING -> CLOSING -> CLOSED. A worker that is lost is repaired at once and started again."""
 
-    def __init__(self, blueprint: Blueprint, workers: int, launcher: Launcher, clock: Clock) -> None:
+    def __init__(self, blueprint: Blueprint, workers: int, launcher: Launcher, clock: Clock, keeper: Keeper | None = None) -> None:
+        """`keeper`: what has to outlive this master; None: nothing."""
         self.blueprint = blueprint
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
         self.parked: dict[tuple[str, int], int] = {}
         self.state = "STARTING"
         self.elastic: Companion | None = None
         self._clock = clock
-        self._workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone)
-        needs = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in blueprint.components.items()}
-        ids = self._workforce.ids
-        home = place(needs, ids)
-        self.publisher = TablePublisher(first_table(home, dict.fromkeys(ids, 1)), self._send_table)
-        self._census = Census(blueprint, clock)
+        self._keeper = keeper or NoKeeper()
+        self.workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone, self._keeper)
+        self._homes = Homes(blueprint, self._keeper.resume)
+        self.publisher = TablePublisher(self._homes.before(self.workforce.ids), self._send_table, self._keeper.intend)
+        self._census = Census(blueprint, clock, self._keeper.resume.starts)
         self._finished: set[int] = set()
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._repair = Repair(home, self.publisher, self._workforce, self._census, self._broadcast, self._keep)
+        self._repair = Repair(self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep)
         self.actuator = TableActuator(self.publisher, self._repair.movable)
 
     # ---- starting and ending
@@ -88,12 +89,15 @@ class TopologyMaster:
             WorkerStartError: a worker did not come up, or a component failed in `initialize`; nothing is left running.
         """
         try:
-            await self._workforce.start(self.publisher.table, {})
+            links = await self.workforce.gather()
+            self.publisher.begin(self._homes.settle(links))
+            self._keeper.acted(self.publisher.table, self.workforce.hosts())
+            await self.workforce.start(links, self.publisher.table, self._census.starts())
         except BaseException:
             await self.close()
             raise
         self.state = "RUNNING"
-        self._keep(self._workforce.watch())
+        self._keep(self.workforce.watch())
         if self.elastic is not None:
             await self.elastic.start()
         self.set_awake(awake)
@@ -121,18 +125,19 @@ class TopologyMaster:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._workforce.end(gently=gently)
+            await self.workforce.end(gently=gently)
             self.state = "CLOSED"
             self._news.tell()
 
     # ---- messages
 
     def _send_table(self, worker: str, table: ActivationTable) -> None:
-        self._workforce.send(worker, Table(table, self._census.starts()))
+        self._keeper.acted(table, self.workforce.hosts())
+        self.workforce.send(worker, Table(table, self._census.starts()))
 
     def _broadcast(self, message: ToWorker) -> None:
         for worker in self.publisher.table.workers:
-            self._workforce.send(worker, message)
+            self.workforce.send(worker, message)
 
     def _on_message(self, link: WorkerLink, message: FromWorker) -> None:
         match message:
@@ -148,6 +153,7 @@ class TopologyMaster:
                 self.errors.append(ErrorReport(component, task, self._clock.wall(), text))
             case Counts():
                 self._census.take(link, message)
+                self._keeper.reached(self._census.starts())
             case Finished(task, done):
                 (self._finished.add if done else self._finished.discard)(task)
                 self._news.tell()
@@ -155,14 +161,11 @@ class TopologyMaster:
                 self._keep(self._repair.relink(link.worker, message))
 
     def _on_gone(self, link: WorkerLink) -> None:
-        self._finished = {task for task in self._finished if self._worker_of(task) != link.worker}
+        table = self.publisher.table
+        self._finished = {task for task in self._finished if worker_of(self.blueprint, table, task) != link.worker}
         if self.state == "RUNNING":
             self._news.tell()
             self._repair.gone(link)
-
-    def _worker_of(self, task: int) -> str:
-        plan = self.blueprint.component_of(task)
-        return self.publisher.table.components[plan.id].worker_of(task - plan.first_task)
 
     # ---- what users ask for
 
@@ -203,7 +206,7 @@ class TopologyMaster:
 
     async def cut(self) -> Stats:
         """The same while it closes, as long as there are workers."""
-        return await self._census.stats(lambda: self.publisher.table, self._workforce.send)
+        return await self._census.stats(lambda: self.publisher.table, self.workforce.send)
 
     def set_awake(self, awake: bool) -> None:
         """Spouts begin or stop."""
@@ -244,7 +247,7 @@ class TopologyMaster:
 
     def workers(self) -> list[WorkerInfo]:
         """The live workers, in order."""
-        return self._workforce.infos()
+        return self.workforce.infos()
 
     # ---- small things
 
@@ -265,3 +268,9 @@ async def _logged(coroutine: Coroutine[Any, Any, None]) -> None:
         _log.error("%s", error)
     except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
         _log.exception("a control step failed")
+
+
+def worker_of(blueprint: Blueprint, table: ActivationTable, task: int) -> str:
+    """The worker of a task, by its id."""
+    plan = blueprint.component_of(task)
+    return table.components[plan.id].worker_of(task - plan.first_task)

@@ -62,7 +62,7 @@ class TopologyVerbs(Verbs):
         self._master = master
         self._standing = standing
         self._kill_run = kill
-        self._workers = len(master.workers())
+        self._workers = len(master.workforce.ids)
         self.add("status", self._status)
         self.add("scale", self._scale, SCALE_SECONDS)
         self.add("activate", self._activate)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pasps.activation import ActivationTable
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import Launcher, WorkerHandle
 from pasps.daemons.control_link import ControlLink
@@ -19,16 +18,18 @@ from pasps.daemons.messages import (
     Hello,
     Launch,
     Linked,
-    Start,
+    LogText,
+    ReadLog,
     ToWorker,
     Unmovable,
 )
-from pasps.errors import BrokenError, WorkerStartError
+from pasps.errors import BrokenError, ComponentStartError, TimeoutExpiredError, WorkerStartError
 from pasps.metrics import WorkerCounts
 
 T = TypeVar("T")
 
 MOST_MISSED_BEATS = 3
+_LOG_SECONDS = 10.0
 
 
 class WorkerLink:
@@ -38,6 +39,7 @@ class WorkerLink:
         self.worker = worker
         self.incarnation = incarnation
         self.pid = handle.pid
+        self.where = handle.where
         self.address: Address | None = None
         self.counts: WorkerCounts | None = None
         self.unmovable: dict[tuple[str, int], Unmovable] = {}
@@ -47,6 +49,8 @@ class WorkerLink:
         self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
         self._linked: asyncio.Future[Linked] = asyncio.get_running_loop().create_future()
         self._dialling = asyncio.Lock()
+        self._logs: dict[int, asyncio.Future[LogText]] = {}
+        self._asked = 0
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._missed = 0
         self._clock = clock
@@ -64,7 +68,7 @@ class WorkerLink:
     ) -> WorkerLink:
         """Start the process and take its control connection."""
         try:
-            handle = launcher.launch(worker)
+            handle = await launcher.launch(worker)
         except OSError as error:
             raise WorkerStartError(f"worker {worker}: its process could not be started ({error})") from error
         link = cls(worker, incarnation, handle, clock, on_message)
@@ -89,12 +93,17 @@ class WorkerLink:
             _settle(self._hello, message)
         elif isinstance(message, Linked):
             _settle(self._linked, message)
+        elif isinstance(message, LogText):
+            asked = self._logs.pop(message.number, None)
+            if asked is not None:
+                _settle(asked, message)
         elif not isinstance(message, Closed):
             self._on_message(message)
 
     def lost(self) -> None:
         """The connection ended."""
-        for future in (self._hello, self._linked):
+        futures: list[asyncio.Future[Any]] = [self._hello, self._linked, *self._logs.values()]
+        for future in futures:
             if not future.done():
                 future.set_exception(BrokenError(f"worker {self.worker}: its process {self.pid} ended"))
                 future.exception()  # read, so that nobody is warned about it when nobody waits
@@ -102,12 +111,7 @@ class WorkerLink:
 
     async def introduce(
         self,
-        blueprint: bytes,
-        table: ActivationTable,
-        starts: dict[int, Start],
-        secret: bytes,
-        workers: int,
-        sys_path: list[str],
+        launch: Launch,
         seconds: float,
     ) -> None:
         """Tell it what it is; back when its instances are initialized and it listens.
@@ -115,7 +119,7 @@ class WorkerLink:
         Raises:
             WorkerStartError: with the worker's own words.
         """
-        self.send(Launch(self.worker, self.incarnation, workers, blueprint, table, starts, secret, sys_path))
+        self.send(launch)
         try:
             async with asyncio.timeout(seconds):
                 hello = await asyncio.shield(self._hello)
@@ -124,7 +128,7 @@ class WorkerLink:
         except BrokenError as error:
             raise WorkerStartError(f"worker {self.worker}: its process ended before it was ready; see its output above") from error
         if hello.error:
-            raise WorkerStartError(f"worker {self.worker} could not start:\n{hello.error}")
+            raise ComponentStartError(f"worker {self.worker} could not start:\n{hello.error}")
         self.address = Address(hello.host, hello.port, self.incarnation)
         self.unmovable = {(stuck.component, stuck.task): stuck for stuck in hello.unmovable}
 
@@ -151,6 +155,20 @@ class WorkerLink:
                 return await self._linked
         except TimeoutError as error:
             raise BrokenError(f"worker {self.worker}: not connected to its peers after {seconds:g} s") from error
+
+    async def read_log(self, offset: int | None, lines: int) -> LogText:
+        """See `Workforce.read_log`."""
+        self._asked += 1
+        number = self._asked
+        self._logs[number] = asyncio.get_running_loop().create_future()
+        self.send(ReadLog(number, offset, lines))
+        try:
+            async with asyncio.timeout(_LOG_SECONDS):
+                return await self._logs[number]
+        except TimeoutError as error:
+            raise TimeoutExpiredError(f"worker {self.worker}: its log did not come within {_LOG_SECONDS:g} s") from error
+        finally:
+            self._logs.pop(number, None)
 
     def send(self, message: ToWorker) -> None:
         """Send soon; nothing happens when it is gone."""

@@ -11,7 +11,8 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 from pasps.api.blueprint import Blueprint
@@ -31,12 +32,15 @@ from pasps.daemons.messages import (
     Hello,
     Launch,
     Linked,
+    ReadLog,
+    RegisterAt,
     Start,
     Table,
     ToWorker,
     Unmovable,
 )
 from pasps.daemons.step_loop import StepLoop, fail
+from pasps.daemons.worker_place import address_to_bind, log_text
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
@@ -55,10 +59,15 @@ PULSE_SECONDS = 1.0
 """How often counters and positions go to the master unasked, while they change."""
 
 
+KeepRegistered = Callable[[RegisterAt, str, Address], Coroutine[Any, Any, None]]
+"""Says in ZooKeeper that a worker is there, for as long as it is."""
+
+
 class WorkerProcess:
     """Everything here runs on the event loop, except `_deliver`, which only asks the loop to call."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, log_file: Path | None = None, keep_registered: KeepRegistered | None = None) -> None:
+        """`log_file` is where the process writes; None: to its parent's terminal. `keep_registered` is for workers of a cluster."""
         self._loop = asyncio.get_running_loop()
         self._control = ControlThread(control, self._deliver)
         self._clock = SystemClock()
@@ -70,6 +79,9 @@ class WorkerProcess:
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: tuple[int, ...] = ()
         self._done: asyncio.Future[None] = self._loop.create_future()
+        self._reached_by = control.getsockname()[0] if control.family in (socket.AF_INET, socket.AF_INET6) else "127.0.0.1"
+        self._log_file = log_file
+        self._keep_registered = keep_registered
 
     async def run(self) -> None:
         """Until the master says that it is over."""
@@ -106,6 +118,8 @@ class WorkerProcess:
             self._control.send(Counts(message.k, take_counts(self._worker, self._incarnation)))
         elif isinstance(message, Fence):
             self._worker.fence()
+        elif isinstance(message, ReadLog):
+            self._control.send(log_text(self._log_file, message))
         elif isinstance(message, Close):
             self._close()
             return
@@ -118,10 +132,11 @@ class WorkerProcess:
 
     async def _launch(self, launch: Launch) -> None:
         try:
-            sys.path[:] = launch.sys_path
+            if launch.sys_path:
+                sys.path[:] = launch.sys_path
             blueprint = pickle.loads(launch.blueprint)
             self._build(blueprint, launch)
-            self._listener = await listen(launch.host, 0, self._endpoint, self._accept)
+            self._listener = await listen(address_to_bind(launch.host, self._reached_by), 0, self._endpoint, self._accept)
             unmovable_tasks = self._unmovable(blueprint) if launch.workers > 1 else []
         except Exception as error:  # noqa: BLE001 - the daemon's door: told to the master, who tells the user
             self._control.send(Hello("", 0, error=_told(error)))
@@ -130,7 +145,10 @@ class WorkerProcess:
         gc.freeze()
         # tuples come and go by the thousand and hardly ever form cycles
         gc.set_threshold(100_000, 20, 50)
-        self._control.send(Hello(self._listener.host, self._listener.port, unmovable_tasks))
+        host, port = self._listener.host, self._listener.port
+        if launch.register_at is not None and self._keep_registered is not None:
+            self._keep(self._keep_registered(launch.register_at, launch.worker, Address(host, port, launch.incarnation)))
+        self._control.send(Hello(host, port, unmovable_tasks))
         self._loop.call_later(PULSE_SECONDS, self._pulse)
         self._steps.wake()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import cloudpickle
@@ -15,8 +14,10 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launcher import Launcher
-from pasps.daemons.messages import Address, Close, Dial, FromWorker, Start, ToWorker, Unmovable
+from pasps.daemons.keeper import Keeper
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Start, ToWorker, Unmovable
 from pasps.daemons.worker_link import WorkerLink
+from pasps.errors import BrokenError, InvalidError
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class Workforce:
         clock: Clock,
         on_message: Callable[[WorkerLink, FromWorker], None],
         on_gone: Callable[[WorkerLink], None],
+        keeper: Keeper,
     ) -> None:
         self.ids = [f"w{index}" for index in range(workers)]
         self.links: dict[str, WorkerLink] = {}
@@ -56,46 +58,75 @@ class Workforce:
         self._on_message = on_message
         self._on_gone = on_gone
         self._secret = secrets.token_bytes(32)
-        self._incarnations = dict.fromkeys(self.ids, 0)
+        self._keeper = keeper
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def start(self, table: ActivationTable, starts: dict[int, Start]) -> None:
-        """Start all workers; back when every one is initialized and connected to the others.
+    async def gather(self) -> list[WorkerLink]:
+        """Start the processes of all workers, which do not know yet what they are; back when every one has a place.
+
+        Raises:
+            WorkerStartError: one did not start; the others may run, until `end`.
+        """
+        return await asyncio.gather(*map(self._process, self.ids))
+
+    async def start(self, links: Sequence[WorkerLink], table: ActivationTable, starts: dict[int, Start]) -> None:
+        """Tell them; back when every one is initialized and connected to the others.
 
         Raises:
             WorkerStartError, BrokenError: one did not come up; the others may run, until `end`.
         """
-        links = await asyncio.gather(*(self.launch(worker, table, starts) for worker in self.ids))
+        await asyncio.gather(*(self._introduce(link, table, starts) for link in links))
         await asyncio.gather(*(self.connect(link, self.ids[:i]) for i, link in enumerate(links)))
 
-    async def launch(self, worker: str, table: ActivationTable, starts: dict[int, Start]) -> WorkerLink:
-        """Start one worker, in its next incarnation; back when it is initialized.
+    async def launch(self, worker: str, table: Callable[[], ActivationTable], starts: Callable[[], dict[int, Start]]) -> WorkerLink:
+        """Start one worker, in its next incarnation; back when it is initialized. It is told what is true once it has a place.
 
         Raises:
             WorkerStartError: with the worker's own words.
         """
-        self._incarnations[worker] += 1
-        incarnation = self._incarnations[worker]
+        link = await self._process(worker)
+        await self._introduce(link, table(), starts())
+        return link
+
+    async def _process(self, worker: str) -> WorkerLink:
+        incarnation = await self._keeper.incarnation(worker)
         link = await WorkerLink.launch(
             self._launcher, worker, incarnation, self._clock, lambda said: self._on_message(link, said), lambda: self._lost(link)
         )
         self.links[worker] = link
-        await link.introduce(self._pickled, table, starts, self._secret, len(self.ids), list(sys.path), START_SECONDS)
-        # kept when that worker dies: an instance made anew elsewhere is as unmovable
-        self.unmovable.update(link.unmovable)
         return link
 
-    async def connect(self, link: WorkerLink, peers: Iterable[str]) -> None:
+    async def _introduce(self, link: WorkerLink, table: ActivationTable, starts: dict[int, Start]) -> None:
+        launch = Launch(
+            link.worker,
+            link.incarnation,
+            len(self.ids),
+            self._pickled,
+            table,
+            starts,
+            self._secret,
+            self._launcher.sys_path,
+            self._launcher.bind,
+            self._keeper.register_at(link.worker, link.incarnation),
+        )
+        await link.introduce(launch, START_SECONDS)
+        # kept when that worker dies: an instance made anew elsewhere is as unmovable
+        self.unmovable.update(link.unmovable)
+
+    async def connect(self, link: WorkerLink, peers: Collection[str]) -> None:
         """Let a worker connect to those of `peers` that are there.
 
         Raises:
             BrokenError: it could not.
         """
+        # a registration counts that is of the living incarnation; what the worker itself said does as well
+        registered = self._keeper.addresses(peers)
         addresses: dict[str, Address] = {}
         for peer in peers:
             other = self.links.get(peer)
             if other is not None and other is not link and other.address is not None:
-                addresses[peer] = other.address
+                found = registered.get(peer, other.address)
+                addresses[peer] = found if found.incarnation == other.incarnation else other.address
         await link.dial(Dial(addresses), START_SECONDS)
 
     def _lost(self, link: WorkerLink) -> None:
@@ -120,6 +151,25 @@ class Workforce:
         link = self.links.get(worker)
         if link is not None:
             link.send(message)
+
+    async def read_log(self, worker: str, offset: int | None, lines: int) -> LogText:
+        """What a worker wrote, and others in its place before it: from byte `offset` on, or (None) the last `lines`.
+
+        Raises:
+            InvalidError: there is no such worker.
+            BrokenError: it is not there now.
+            TimeoutExpiredError: it does not answer.
+        """
+        if worker not in self.ids:
+            raise InvalidError(f"there is no worker {worker!r}; there are {', '.join(self.ids)}")
+        link = self.links.get(worker)
+        if link is None:
+            raise BrokenError(f"worker {worker} is not there now; try again when it is back")
+        return await link.read_log(offset, lines)
+
+    def hosts(self) -> dict[str, str]:
+        """The host of each worker that is there."""
+        return {worker: link.where[0] for worker, link in self.links.items()}
 
     def infos(self) -> list[WorkerInfo]:
         """Those that are up, in order; one that is still starting is not."""

@@ -133,6 +133,11 @@ with LocalCluster(workers=1) as cluster:
 )
 
 
+def _as_in_a_terminal() -> None:
+    """Shells let what they start in the background ignore Ctrl-C, and that would be inherited here."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Script:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -142,7 +147,9 @@ class Script:
         path = self._directory / "script.py"
         path.write_text(text)
         command = [sys.executable, str(path)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self._directory)
+        self.process = subprocess.Popen(  # noqa: PLW1509 - sets one signal, which is safe beside threads
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self._directory, preexec_fn=_as_in_a_terminal
+        )
 
     def workers(self) -> list[psutil.Process]:
         """The pids that the script prints first."""

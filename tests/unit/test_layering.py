@@ -30,8 +30,8 @@ ROOMS: dict[str, set[str]] = {
     **{room: BELOW | {room} for room in ("groupings", "transport", "control", "cluster", "connectors", "data", "spouts")},
     "runtime": ENGINE,
     "testing": ENGINE | {"testing"},
-    "daemons": ENGINE | {"daemons"},
     "report": BELOW | {"control", "report"},
+    "daemons": ENGINE | {"daemons", "report"},
 }
 ROOMS["cli"] = {*ROOMS, "cli", "door"}
 ROOMS["door"] = {*ROOMS} - {"cli", "door"}  # pasps/__init__.py; __main__.py belongs to cli

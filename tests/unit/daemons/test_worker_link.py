@@ -19,6 +19,7 @@ from pasps.transport.frames import FrameReader
 
 class Handle:
     pid = 1
+    where = ("here",)
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
@@ -40,7 +41,10 @@ class WorkerEnd:
         self._reader = FrameReader(MOST_CONTROL_BYTES)
         self._decode = msgspec.msgpack.Decoder(ToWorker).decode
 
-    def launch(self, worker: str) -> Handle:
+    sys_path: list[str] = []
+    bind = "127.0.0.1"
+
+    async def launch(self, worker: str) -> Handle:
         return Handle(self._master)
 
     async def heard(self) -> list[ToWorker]:

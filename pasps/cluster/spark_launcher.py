@@ -1,0 +1,273 @@
+"""Workers as long-lived tasks of Spark, a job of one task for each place: Spark finds room, isolates them, and starts them again.
+
+A worker that Spark has started comes to the master's gate by itself; whoever launches a place waits for who comes for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.util import InheritableThread
+
+from pasps.cluster.launcher import WorkerHandle
+from pasps.errors import BrokenError
+
+_log = logging.getLogger(__name__)
+
+WORKERS_PER_EXECUTOR = 2
+_ALWAYS = "1000000000"
+"""Spark counts failures of a task in an int, and gives up at the last one."""
+_STUCK_SECONDS = 4.0
+"""After so long without a successor, a worker that was ended is taken to have stopped rather than died, and its job is cancelled."""
+_LOOK_SECONDS = 0.25
+_PAUSE_SECONDS = 0.5
+
+
+class Arrived(Protocol):
+    """A worker process that came to the gate."""
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Its machine, and its executor there."""
+
+    @property
+    def pid(self) -> int:
+        """Its process there."""
+
+    @property
+    def control(self) -> socket.socket:
+        """Its connection, on which both have proved who they are."""
+
+
+class Gate(Protocol):
+    """Where workers come."""
+
+    async def take(self, place: str, seconds: float | None = None) -> Arrived | None:
+        """Who came for a place; None: nobody in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJob:
+    """What Spark is to run: `entry` is `module:function`, called with `arguments` and the place's name, on every worker.
+
+    `files` and `archives` (`path#name`) are given to every executor; `conf` wins over what is set here.
+    """
+
+    master: str
+    name: str
+    entry: str
+    arguments: Mapping[str, Any]
+    files: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    advertise: str = ""
+
+
+def settings(job: SparkJob, workers: int) -> dict[str, str]:
+    """Spark's configuration for so many workers. Pure.
+
+    An executor takes `spark.executor.cores` of them, and there are as many whole executors as that needs, so that workers spread
+    over executors and so over hosts: left alone, all jobs go to the executor that registers first.
+    """
+    per_executor = int(job.conf.get("spark.executor.cores", min(WORKERS_PER_EXECUTOR, workers)))
+    executors = -(-workers // per_executor)
+    wanted = {
+        "spark.master": job.master,
+        "spark.app.name": job.name,
+        "spark.executor.cores": str(per_executor),
+        "spark.cores.max": str(executors * per_executor),
+        "spark.executor.instances": str(executors),
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.executor.memory": "512m",
+        "spark.driver.memory": "512m",
+        "spark.task.cpus": "1",
+        "spark.task.maxFailures": _ALWAYS,
+        "spark.executor.maxNumFailures": _ALWAYS,
+        "spark.stage.maxConsecutiveAttempts": _ALWAYS,
+        "spark.speculation": "false",
+        "spark.excludeOnFailure.enabled": "false",
+        "spark.python.worker.reuse": "false",
+        "spark.locality.wait": "0s",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": job.advertise or job.host,
+        "spark.driver.bindAddress": job.host,
+        "spark.submit.deployMode": "client",
+    }
+    if job.archives:
+        wanted["spark.archives"] = ",".join(job.archives)
+    if job.files:
+        wanted["spark.files"] = ",".join(job.files)
+    return {**wanted, **job.conf}
+
+
+def call_entry(entry: str, arguments: Mapping[str, Any], place: str) -> None:
+    """What a task runs, for as long as its worker lives."""
+    module, _, function = entry.partition(":")
+    getattr(importlib.import_module(module), function)(place=place, **arguments)
+
+
+def _task(entry: str, arguments: Mapping[str, Any], place: str, _rows: object) -> None:
+    call_entry(entry, arguments, place)
+
+
+class SparkLauncher:
+    """States: made -> `start` -> running -> `retire` (no place is filled again) -> `stop`. `launch` belongs to one event loop."""
+
+    def __init__(self, job: SparkJob, workers: int, gate: Gate, died: Callable[[str], None], bind: str = "") -> None:
+        """`died` is called on the loop, once, with the reason, when Spark's own process is gone; then nothing works any more."""
+        self.sys_path: list[str] = []
+        self.bind = bind
+        self.job = job
+        self._workers = workers
+        self._gate = gate
+        self._died = died
+        self._context: SparkContext
+        self._gateway: Any = None
+        self._places: dict[str, threading.Thread] = {}
+        self._came: dict[str, int] = {}
+        self._retired = threading.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._checks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Connect to the Spark master; its application is there then, perhaps without any room.
+
+        Raises:
+            BrokenError: Java is missing, or the Spark master does not take it.
+        """
+        try:
+            self._context = await asyncio.to_thread(self._connect)
+        except Exception as error:
+            await self.stop()
+            said = str(error).strip().split("\n")[0]
+            raise BrokenError(f"no application of Spark can be started at {self.job.master}: {said or type(error).__name__}") from error
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
+
+    def _connect(self) -> SparkContext:
+        conf = SparkConf(loadDefaults=True)
+        for key, value in settings(self.job, self._workers).items():
+            conf.set(key, value)
+        os.environ["PYSPARK_PYTHON"] = self.job.conf.get("spark.pyspark.python", sys.executable)
+        self._gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+        return SparkContext(gateway=self._gateway, conf=conf)
+
+    async def launch(self, worker: str) -> WorkerHandle:
+        """See `Launcher`: waits until Spark has room for it, however long that takes."""
+        if worker not in self._places and not self._retired.is_set():
+            thread = InheritableThread(target=self._keep_filled, args=(worker,), daemon=True, name=f"place {worker}")
+            self._places[worker] = thread
+            thread.start()
+        arrived = await self._gate.take(worker)
+        assert arrived is not None
+        self._came[worker] = self._came.get(worker, 0) + 1
+        return _SparkWorker(arrived, partial(self._ended, worker, self._came[worker]))
+
+    def places_filled(self) -> int:
+        """How many places somebody came for so far."""
+        return len(self._came)
+
+    def retire(self) -> None:
+        """Whoever ends from now on has no successor."""
+        self._retired.set()
+
+    async def stop(self) -> None:
+        """End the application, and all that still runs in it. More calls do nothing."""
+        self.retire()
+        for task in (self._watching, *self._checks):
+            if task is not None:
+                task.cancel()
+        self._watching = None
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            await asyncio.to_thread(self._end, gateway)
+
+    def _end(self, gateway: Any) -> None:
+        ender = threading.Thread(target=self._stop_context, daemon=True)
+        ender.start()
+        ender.join(10.0)
+        gateway.proc.stdin.close()  # Spark's process ends with it
+        try:
+            gateway.proc.wait(5.0)
+        except Exception:  # noqa: BLE001 - it is stuck, or something else waited for it: it must not be left
+            gateway.proc.kill()
+
+    def _stop_context(self) -> None:
+        try:
+            self._context.stop()
+        except Exception as error:  # noqa: BLE001 - Spark's process may be gone already; it is ended in any case
+            _log.debug("Spark's context did not stop: %s", error)
+
+    # ---- places
+
+    def _keep_filled(self, place: str) -> None:
+        """On the place's own thread: one job after the other, each as long as Spark can keep its only task alive."""
+        task = partial(_task, self.job.entry, dict(self.job.arguments), place)
+        while not self._retired.is_set():
+            try:
+                self._context.setJobGroup(place, f"worker {place}", interruptOnCancel=True)
+                self._context.parallelize([0], 1).foreachPartition(task)
+            except Exception as error:  # noqa: BLE001 - cancelled, or Spark gave it up: the place is filled again
+                if not self._retired.is_set():
+                    _log.warning("the job of place %s ended: %s", place, str(error).strip().split("\n")[0])
+            self._retired.wait(_PAUSE_SECONDS)
+
+    def _ended(self, place: str, number: int) -> None:
+        """That worker was told to end: see to it that the place gets free, also when it cannot hear."""
+        if not self._retired.is_set():
+            task = asyncio.get_running_loop().create_task(self._cancel_if_stuck(place, number))
+            self._checks.add(task)
+            task.add_done_callback(self._checks.discard)
+
+    async def _cancel_if_stuck(self, place: str, number: int) -> None:
+        await asyncio.sleep(_STUCK_SECONDS)
+        if self._came.get(place) == number and not self._retired.is_set():
+            _log.warning("place %s has no new worker after %g s: its job is started again", place, _STUCK_SECONDS)
+            await asyncio.to_thread(self._context.cancelJobGroup, place)
+
+    async def _watch(self) -> None:
+        """Spark's own process: with it the application is gone, and Spark ends every worker."""
+        while self._gateway.proc.poll() is None:  # noqa: ASYNC110 - the system does not tell
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._died(f"Spark's process {self._gateway.proc.pid} ended with status {self._gateway.proc.returncode}")
+
+
+class _SparkWorker:
+    """A worker that came from somewhere; see `WorkerHandle`. It ends by itself when its control connection does."""
+
+    def __init__(self, arrived: Arrived, ended: Callable[[], None]) -> None:
+        self._arrived = arrived
+        self._ended: Callable[[], None] | None = ended
+
+    @property
+    def pid(self) -> int:
+        return self._arrived.pid
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        return self._arrived.where
+
+    @property
+    def control(self) -> socket.socket:
+        return self._arrived.control
+
+    def kill(self) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended()
+
+    def reap(self) -> int | None:
+        return 0

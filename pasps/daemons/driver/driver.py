@@ -1,0 +1,254 @@
+"""One topology of a cluster, from the package to the summary. It obeys what is wanted in the store, and says there how it is.
+
+The order of things: package -> Spark's application and the gate -> workers -> running -> drained -> summary. What ends it is an
+`Ending`; who waits for one is told by `_news`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import shutil
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pasps.clock import Clock
+from pasps.cluster import layout
+from pasps.cluster.package_parts import split
+from pasps.cluster.spark_launcher import SparkLauncher
+from pasps.cluster.store import Store, StoreUnavailableError
+from pasps.cluster.submission import submission_of
+from pasps.cluster.tokens import driver_token
+from pasps.cluster.unpack import Unpacked, unpack
+from pasps.control.news import News
+from pasps.control.statistics import left_over
+from pasps.daemons.control_socket import ControlSocket
+from pasps.daemons.driver.driver_verbs import add_driver_verbs
+from pasps.daemons.driver.elasticity import elastic_config, elastic_view
+from pasps.daemons.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
+from pasps.daemons.driver.latest import Latest
+from pasps.daemons.driver.options import DriverOptions
+from pasps.daemons.driver.places import Parts, spark_job, waiting_text, worker_count
+from pasps.daemons.driver.standing import Standing
+from pasps.daemons.driver.store_keeper import StoreKeeper
+from pasps.daemons.driver.wanted import Wanted
+from pasps.daemons.elastic import Elastic
+from pasps.daemons.enlisting import Gate
+from pasps.daemons.load_package import load_package
+from pasps.daemons.run_directory import About, RunDirectory
+from pasps.daemons.run_record import RunState
+from pasps.daemons.topology_master import TopologyMaster
+from pasps.daemons.topology_verbs import TopologyVerbs
+from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTimeoutError, InvalidError, PaspsError
+from pasps.metrics import Stats
+
+_log = logging.getLogger(__name__)
+
+_SAY_WAITING_SECONDS = 4.0
+_LAST_WRITE_SECONDS = 30.0
+
+
+class Driver:
+    """States, as in the store: starting -> waiting -> running <-> inactive -> draining -> ended; failed. `run` is called once."""
+
+    def __init__(self, options: DriverOptions, store: Store, token: str, credentials: str | None, clock: Clock) -> None:
+        self._options, self._store, self._credentials, self._clock = options, store, credentials, clock
+        self._name = options.topology
+        self._door = driver_token(token, options.topology)
+        self._standing = Standing(Latest(store, layout.driver(options.topology), clock), options, clock)
+        self._ending: Ending | None = None
+        self._news = News()
+        self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._wanted = Wanted(store, options.topology, options.epoch)
+        self._master: TopologyMaster | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """Until it is over; the exit status of the process."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._end, Ending(f"signal {number.name}"))
+        try:
+            return await self._run()
+        except (InvalidError, ComponentStartError) as error:  # it would fail again, wherever it is started
+            _log.error("%s", error)
+            await self._standing.last("failed", str(error), _LAST_WRITE_SECONDS)
+            return NOT_STARTED
+        except StoreUnavailableError as error:
+            _log.error("%s", error)
+            return CRASHED
+        except PaspsError as error:
+            _log.error("%s", error)
+            await self._standing.last("failed", str(error), 1.0)
+            return CRASHED
+
+    def _end(self, ending: Ending) -> None:
+        """The first that ends it counts, unless a later one is for good."""
+        if self._ending is None or (ending.for_good and not self._ending.for_good):
+            self._ending = ending
+        self._news.tell()
+
+    # ---- from the package to workers
+
+    async def _run(self) -> int:
+        await self._take_over()
+        entry = await self._store.read(layout.topology(self._name))
+        if entry is None:
+            raise InvalidError(f"there is no submission of {self._name!r} in the store any more")
+        submission = submission_of(entry.value, layout.topology(self._name))
+        unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
+        blueprint = await asyncio.to_thread(load_package, unpacked, submission)
+        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._credentials, self._clock)
+        secret = secrets.token_bytes(32)
+        gate = Gate(secret)
+        address = self._options.advertise, (await gate.open(self._options.bind))[1]
+        workers = worker_count(blueprint)
+        job = spark_job(self._options, parts, blueprint, address, secret)
+        bind = blueprint.config.get("pasps.worker.host") or ""
+        launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
+        try:
+            await launcher.start()
+            return await self._with_workers(TopologyMaster(blueprint, workers, launcher, self._clock, keeper), launcher, unpacked)
+        finally:
+            for task in list(self._tasks):
+                task.cancel()
+            await keeper.close()
+            await launcher.stop()
+            await gate.close()
+            await self._standing.close()
+
+    async def _take_over(self) -> None:
+        """Say that this driver is the one; others of this topology see the epoch, and end.
+
+        Raises:
+            BrokenError: there is a later one.
+        """
+        await self._wanted.begin()
+        if self._wanted.later is not None:
+            raise BrokenError(f"driver {self._wanted.later} of {self._name} is there, this is only {self._options.epoch}")
+        self._standing.restart = self._wanted.desired.restart
+        self._standing.say("starting")
+        await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._options.epoch)
+        self._keep(self._wanted.follow(self._obey))
+
+    async def _with_workers(self, master: TopologyMaster, launcher: SparkLauncher, unpacked: Unpacked) -> int:
+        self._master = master
+        about = About(self._name, unpacked.submission.file, len(master.workforce.ids), dict(unpacked.submission.options))
+        with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
+            config = elastic_config(master.blueprint, unpacked.file, run, self._options.predictor)
+            master.elastic = Elastic(master, config, self._clock)
+            self._standing.directory = run
+            verbs = TopologyVerbs(master, self._standing, self._kill)
+            verbs.elastic = lambda: elastic_view(master)
+            add_driver_verbs(verbs, master, run.path)
+            door = await ControlSocket.listen(self._options.bind, verbs, self._door)
+            assert door.address is not None
+            self._standing.address = self._options.advertise, door.address[1]
+            self._standing.say("starting")
+            try:
+                return await self._live(master, launcher, run)
+            finally:
+                await master.close()
+                await door.close()
+
+    async def _live(self, master: TopologyMaster, launcher: SparkLauncher, run: RunDirectory) -> int:
+        starting = asyncio.get_running_loop().create_task(master.start(awake=False))
+        starting.add_done_callback(lambda _: self._news.tell())
+        while not starting.done() and self._ending is None:
+            told = await self._news.wait_until(lambda: starting.done() or self._ending is not None, _SAY_WAITING_SECONDS)
+            if not told and launcher.places_filled() < len(master.workforce.ids):
+                self._standing.say("waiting", waiting_text(launcher, len(master.workforce.ids)))
+        if not starting.done():
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            return await self._over({}, None, run)
+        starting.result()
+        run.enter(RunState.INACTIVE)
+        self._standing.say("inactive")
+        self._obey()
+        self._keep(self._wait_finished(master))
+        await self._news.wait_until(lambda: self._ending is not None, None)
+        return await self._wind_up(master, launcher, run)
+
+    # ---- while it runs
+
+    async def _wait_finished(self, master: TopologyMaster) -> None:
+        with suppress(ClosedError):
+            await master.wait_finished(None)
+            self._end(Ending("finished", for_good=True, code=ENDED))
+
+    def _obey(self) -> None:
+        """Do what is wanted, as far as it is not so yet."""
+        wanted, master = self._wanted.desired, self._master
+        seconds = DRAIN_SECONDS if wanted.wait is None else wanted.wait
+        if self._wanted.later is not None:
+            self._end(Ending(f"driver {self._wanted.later} has taken over"))
+        elif wanted.state == "killed":
+            self._end(Ending("stopped", seconds, for_good=True, code=ENDED))
+        elif wanted.restart > self._standing.restart:
+            self._end(Ending("restarted", seconds, code=ENDED))
+        elif master is not None and master.state == "RUNNING" and self._ending is None:
+            state = RunState.RUNNING if wanted.state == "active" else RunState.INACTIVE
+            if self._standing.state is not state:
+                master.set_awake(state is RunState.RUNNING)
+                self._standing.enter(state)
+
+    async def _kill(self, wait: float | None) -> Mapping[str, Any]:
+        self._end(Ending("stopped", DRAIN_SECONDS if wait is None else wait, for_good=True, code=ENDED))
+        return await asyncio.shield(self._summary)
+
+    # ---- the end
+
+    async def _wind_up(self, master: TopologyMaster, launcher: SparkLauncher, run: RunDirectory) -> int:
+        assert self._ending is not None
+        _log.info("%s ends: %s", self._name, self._ending.reason)
+        left: dict[str, int] = {}
+        stats: Stats | None = None
+        if self._ending.code == ENDED:
+            self._standing.enter(RunState.DRAINING)
+            left = {} if self._ending.reason == "finished" else await self._drain(master)
+            stats = await master.stats()
+            left = left or (left_over(stats) if self._ending.reason != "finished" else {})
+        launcher.retire()
+        await master.close()
+        return await self._over(left, stats, run)
+
+    async def _drain(self, master: TopologyMaster) -> dict[str, int]:
+        assert self._ending is not None
+        try:
+            await master.drain(self._ending.drain_seconds)
+        except DrainTimeoutError as error:
+            return dict(error.left)
+        return {}
+
+    async def _over(self, left: Mapping[str, int], stats: Stats | None, run: RunDirectory) -> int:
+        assert self._ending is not None
+        summary = summary_of(self._name, self._ending.reason, stats, left, self._master, str(run.path))
+        run.finish(summary)
+        if self._ending.for_good:
+            last = Latest(self._store, layout.summary(self._name), self._clock)
+            last.put(encoded_summary(summary))
+            await last.flush(_LAST_WRITE_SECONDS)
+            await last.close()
+        if not self._summary.done():
+            self._summary.set_result(summary)
+        await self._standing.last("ended", self._ending.reason, _LAST_WRITE_SECONDS if self._ending.for_good else 1.0)
+        return self._ending.code
+
+    def _keep(self, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _opened(options: DriverOptions, sha256: str) -> tuple[Unpacked, Parts]:
+    """The package for this process, and in the parts for workers."""
+    home, package = Path(options.home), Path(options.package)
+    for old in home.glob("package-*"):  # of drivers before this one
+        shutil.rmtree(old, ignore_errors=True)
+    directory = home / f"package-{options.epoch}"
+    parts = split(package, directory / "parts")
+    return unpack(package, directory / "code", sha256=sha256), parts

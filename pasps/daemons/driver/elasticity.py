@@ -1,0 +1,48 @@
+"""How a topology of a cluster is controlled: as `pasps run` does it, with the predictor of the cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pasps.api.blueprint import Blueprint
+from pasps.control.et_file import et_path, load_execution_times
+from pasps.control.settings import ElasticSettings
+from pasps.daemons.elastic import ElasticConfig, checked_policy
+from pasps.daemons.run_directory import PREDICTOR_LOG_NAME, RunDirectory
+from pasps.daemons.topology_master import TopologyMaster
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_POLICY = "pasps"
+
+
+def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: str | None) -> ElasticConfig:
+    """Who decides, and where the course of the run is kept; `predictor` is the address of the cluster's, if it has one.
+
+    Raises:
+        ConfigError: there is no such policy.
+        InvalidError: the file of execution times is none.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    if settings.predictor_url is None:
+        settings = replace(settings, predictor_url=predictor)
+    times = load_execution_times(et_path(file), blueprint)
+    for warning in times.warnings:
+        _log.warning("%s", warning)
+    return ElasticConfig(
+        settings,
+        checked_policy(settings, DEFAULT_POLICY),
+        times.seconds,
+        samples=run.lines("metrics.jsonl").write,
+        decisions=run.lines("decisions.jsonl").write,
+        predictor_log=run.path / PREDICTOR_LOG_NAME,
+    )
+
+
+def elastic_view(master: TopologyMaster) -> Mapping[str, Any] | None:
+    """What is said of it in `status`."""
+    return None if master.elastic is None else asdict(master.elastic.view())

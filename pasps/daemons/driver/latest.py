@@ -1,0 +1,59 @@
+"""Keeps an entry of the store at the newest value it is given, as far as the store can be reached. Never holds up who gives it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from pasps.clock import Clock
+from pasps.cluster.store import Store
+from pasps.control.news import News
+from pasps.errors import PaspsError
+
+_log = logging.getLogger(__name__)
+
+_RETRY_SECONDS = 1.0
+
+
+class Latest:
+    """`pause_seconds`: at least so long between two writes. What was given in between is never written."""
+
+    def __init__(self, store: Store, path: str, clock: Clock, pause_seconds: float = 0.0) -> None:
+        self._store, self._path, self._clock, self._pause = store, path, clock, pause_seconds
+        self._wanted: bytes | None = None
+        self._written: bytes | None = None
+        self._news = News()
+        self._task = asyncio.get_running_loop().create_task(self._write_for_ever())
+
+    def put(self, value: bytes) -> None:
+        """Let it have that value soon."""
+        if value != self._wanted:
+            self._wanted = value
+            self._news.tell()
+
+    async def flush(self, seconds: float) -> bool:
+        """Wait until it has the newest value; False when the time is over first."""
+        self._pause = 0.0
+        self._news.tell()
+        return await self._news.wait_until(lambda: self._wanted == self._written, seconds)
+
+    async def close(self) -> None:
+        """Write no more."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _write_for_ever(self) -> None:
+        while True:
+            await self._news.wait_until(lambda: self._wanted != self._written, None)
+            value = self._wanted
+            assert value is not None
+            try:
+                await self._store.write(self._path, value)
+            except PaspsError as error:
+                _log.debug("%s is not written yet: %s", self._path, error)
+                self._written = None  # nobody knows what is there now
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            self._written = value
+            self._news.tell()
+            await self._news.wait_until(lambda: not self._pause, self._pause)

@@ -1,0 +1,54 @@
+"""How a topology of a cluster is, as its driver says it: in the store for masters, in the run directory, and to its verbs."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from pasps.clock import Clock
+from pasps.cluster.submission import DriverRecord, encoded
+from pasps.daemons.driver.latest import Latest
+from pasps.daemons.driver.options import DriverOptions
+from pasps.daemons.run_directory import RunDirectory
+from pasps.daemons.run_record import RunState
+
+
+class Standing:
+    """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began."""
+
+    def __init__(self, entry: Latest, options: DriverOptions, clock: Clock) -> None:
+        self.address: tuple[str, int] | None = None
+        self.restart = 0
+        self.directory: RunDirectory | None = None
+        self._entry, self._options, self._clock = entry, options, clock
+
+    @property
+    def state(self) -> RunState:
+        """See `topology_verbs.Standing`."""
+        return RunState.STARTING if self.directory is None else self.directory.state
+
+    def enter(self, state: RunState) -> None:
+        """See `topology_verbs.Standing`."""
+        if self.directory is not None:
+            self.directory.enter(state)
+        self.say(str(self.state))
+
+    def say(self, state: str, detail: str = "") -> None:
+        """Let masters see it."""
+        options = self._options
+        self._entry.put(
+            encoded(
+                DriverRecord(
+                    options.epoch, socket.gethostname(), os.getpid(), self.address, state, detail, self._clock.wall(), self.restart
+                )
+            )
+        )
+
+    async def last(self, state: str, detail: str, seconds: float) -> None:
+        """The last word; waits until it is written."""
+        self.say(state, detail)
+        await self._entry.flush(seconds)
+
+    async def close(self) -> None:
+        """Say no more."""
+        await self._entry.close()

@@ -1,0 +1,134 @@
+"""What of a topology outlives its driver, in the store: see `Keeper`. A store that is away holds nothing up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from pasps.activation import ActivationTable
+from pasps.clock import Clock
+from pasps.cluster import layout
+from pasps.cluster.store import Store, Watch
+from pasps.daemons.driver.latest import Latest
+from pasps.daemons.keeper import Resume
+from pasps.daemons.messages import Address, RegisterAt, Start
+from pasps.errors import PaspsError
+
+_log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+INTEND_SECONDS = 0.25
+"""So long a change waits for the store to take it; a loss is repaired without waiting."""
+_POSITION_SECONDS = 1.0
+
+
+class StoreKeeper:
+    """Made by `load`. Belongs to one event loop."""
+
+    def __init__(self, store: Store, name: str, connect: str, credentials: str | None, clock: Clock) -> None:
+        self.resume = Resume()
+        self._store, self._name = store, name
+        self._connect, self._credentials = connect, credentials
+        self._table = Latest(store, layout.table(name), clock)
+        self._assignment = Latest(store, layout.assignment(name), clock)
+        self._positions = Latest(store, layout.positions(name), clock, _POSITION_SECONDS)
+        self._incarnations: dict[str, int] = {}
+        self._registered: dict[str, Address] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._watch: Watch
+
+    @classmethod
+    async def load(cls, store: Store, name: str, connect: str, credentials: str | None, clock: Clock) -> StoreKeeper:
+        """With what the driver before this one left.
+
+        Raises:
+            StoreUnavailableError: the store is away.
+        """
+        self = cls(store, name, connect, credentials, clock)
+        table = await self._read(layout.table(name), ActivationTable)
+        starts = await self._read(layout.positions(name), dict[int, Start])
+        if table is not None:
+            active = {component: len(routing.active) for component, routing in table.components.items()}
+            self.resume = Resume(table.version, active, starts or {})
+        self._watch = store.watch(layout.workers(name), self._changed.set)
+        self._reading = asyncio.get_running_loop().create_task(self._follow_registrations())
+        return self
+
+    async def close(self) -> None:
+        """Write what is still to be written, for a moment."""
+        self._watch.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+        for latest in (self._table, self._assignment, self._positions):
+            await latest.flush(INTEND_SECONDS)
+            await latest.close()
+
+    async def incarnation(self, worker: str) -> int:
+        """See `Keeper`. While the store is away it counts on from what it knows, and tells the store later."""
+        least = self._incarnations.get(worker, 0) + 1
+        number = 0
+        with suppress(PaspsError):
+            while number < least:
+                number = await self._store.increment(layout.incarnation(self._name, worker))
+        self._incarnations[worker] = max(number, least)
+        return self._incarnations[worker]
+
+    async def intend(self, table: ActivationTable) -> None:
+        """See `Keeper`."""
+        if not self._store.connected:
+            return
+        try:
+            async with asyncio.timeout(INTEND_SECONDS):
+                await self._store.write(layout.table(self._name), msgspec.json.encode(table))
+        except (PaspsError, TimeoutError) as error:
+            _log.warning("table %d is acted on before it is kept: %s", table.version, error)
+
+    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
+        """See `Keeper`."""
+        self._table.put(msgspec.json.encode(table))
+        homes = {name: routing.places for name, routing in table.components.items()}
+        self._assignment.put(msgspec.json.encode({"hosts": places, "replicas": homes}))
+
+    def reached(self, starts: Mapping[int, Start]) -> None:
+        """See `Keeper`."""
+        self._positions.put(msgspec.json.encode(starts))
+
+    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
+        """See `Keeper`."""
+        return {worker: self._registered[worker] for worker in workers if worker in self._registered}
+
+    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
+        """See `Keeper`."""
+        return RegisterAt(self._connect, self._credentials, layout.registration(self._name, worker, incarnation))
+
+    async def _follow_registrations(self) -> None:
+        path = layout.workers(self._name)
+        while True:
+            with suppress(PaspsError):
+                found: dict[str, Address] = {}
+                for entry in await self._store.children(path):
+                    worker = entry.rpartition("-")[0]
+                    address = await self._read(f"{path}/{entry}", Address)
+                    if address is not None and address.incarnation > found.get(worker, Address("", 0, 0)).incarnation:
+                        found[worker] = address
+                self._registered = found
+            await self._changed.wait()
+            self._changed.clear()
+
+    async def _read(self, path: str, kind: type[_T]) -> _T | None:
+        entry = await self._store.read(path)
+        if entry is None:
+            return None
+        try:
+            return msgspec.json.decode(entry.value, type=kind)
+        except msgspec.DecodeError as error:
+            _log.error("%s holds something else, and is not used: %s", path, error)
+            return None

@@ -1,0 +1,73 @@
+"""What of a topology outlives its master: tables, incarnations, how far the spouts are. On one machine nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pasps.activation import ActivationTable
+from pasps.daemons.messages import Address, RegisterAt, Start
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a topology goes on that ran before: after which table, with how many active replicas, and where each spout task was."""
+
+    version: int = 0
+    active: Mapping[str, int] = field(default_factory=dict)
+    starts: Mapping[int, Start] = field(default_factory=dict)
+
+
+class Keeper(Protocol):
+    """Given to a `TopologyMaster`. Nothing here may hold up the flow: what cannot be kept now is kept as soon as it can be."""
+
+    resume: Resume
+
+    async def incarnation(self, worker: str) -> int:
+        """The next number of that worker: larger than every one it ever had."""
+
+    async def intend(self, table: ActivationTable) -> None:
+        """That table is about to be published. Back when it is written, or after a moment when it cannot be."""
+
+    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
+        """That table is published. `places`: the host of each worker."""
+
+    def reached(self, starts: Mapping[int, Start]) -> None:
+        """So far the spout tasks are."""
+
+    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
+        """Where these workers registered, as far as is known."""
+
+    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
+        """Where that worker is to register itself; None: nowhere."""
+
+
+class NoKeeper:
+    """Keeps nothing: the workers end with their master."""
+
+    def __init__(self) -> None:
+        self.resume = Resume()
+        self._incarnations: dict[str, int] = {}
+
+    async def incarnation(self, worker: str) -> int:
+        """See `Keeper`."""
+        self._incarnations[worker] = self._incarnations.get(worker, 0) + 1
+        return self._incarnations[worker]
+
+    async def intend(self, table: ActivationTable) -> None:
+        """See `Keeper`."""
+
+    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
+        """See `Keeper`."""
+
+    def reached(self, starts: Mapping[int, Start]) -> None:
+        """See `Keeper`."""
+
+    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
+        """See `Keeper`."""
+        return {}
+
+    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
+        """See `Keeper`."""
+        return None

@@ -1,0 +1,59 @@
+"""What a worker knows of the machine it runs on: the interface to listen on, and its log."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from pathlib import Path
+
+from pasps.daemons.messages import LogText, ReadLog
+from pasps.errors import InvalidError
+
+_MOST_LOG_BYTES = 1 << 20
+_LINE_BYTES = 400
+"""So long a line is taken to be when the last lines are looked for."""
+
+
+def address_to_bind(wanted: str, reached_by: str) -> str:
+    """The address for peers: as `wanted`, or of a network (10.0.0.0/8) this machine's own; nothing: where the master reaches it.
+
+    Raises:
+        InvalidError: this machine has no address in that network.
+    """
+    if not wanted:
+        return reached_by
+    if "/" not in wanted:
+        return wanted
+    try:
+        network = ipaddress.ip_network(wanted, strict=False)
+    except ValueError as error:
+        raise InvalidError(f"pasps.worker.host: expected an address or a network as 10.0.0.0/8, got {wanted!r}: {error}") from error
+    family = socket.AF_INET6 if network.version == 6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            # nothing is sent: the system only chooses the interface
+            probe.connect((str(next(network.hosts())), 9))
+            own = probe.getsockname()[0]
+        except OSError as error:
+            raise InvalidError(f"pasps.worker.host: no way from this machine into the network {wanted}: {error}") from error
+    if ipaddress.ip_address(own) not in network:
+        raise InvalidError(f"pasps.worker.host: this machine has no address in the network {wanted}; it would use {own}")
+    return str(own)
+
+
+def log_text(path: Path | None, asked: ReadLog) -> LogText:
+    """The part of the log that was asked for, at most a megabyte of it."""
+    if path is None:
+        return LogText(asked.number, "", 0)
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, 2)
+            if asked.offset is not None and asked.offset <= end:
+                file.seek(asked.offset)
+                data = file.read(_MOST_LOG_BYTES)
+                return LogText(asked.number, data.decode(errors="replace"), asked.offset + len(data))
+            file.seek(max(0, end - min(_MOST_LOG_BYTES, asked.lines * _LINE_BYTES)))
+            tail = file.read().decode(errors="replace").splitlines(keepends=True)[-asked.lines :]
+            return LogText(asked.number, "".join(tail), end)
+    except OSError as error:
+        return LogText(asked.number, f"{path} cannot be read: {error}\n", 0)
