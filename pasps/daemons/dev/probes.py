@@ -1,0 +1,90 @@
+"""Whether a part of the development cluster is really up: it answers as it should, not only lives. Each call blocks for a second or two."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from pasps.cluster.spark_daemons import ask_master
+from pasps.cluster.zookeeper_server import is_serving
+from pasps.daemons.dev.ports import HOST
+
+Probe = Callable[[], str | None]
+"""None: it is up. Else what it does not do yet."""
+_SECONDS = 1.0
+
+
+def zookeeper_probe(port: int) -> Probe:
+    """It serves requests."""
+    return lambda: None if is_serving(port) else "it does not answer"
+
+
+def spark_master_probe(ui_port: int) -> Probe:
+    """It is the one that acts."""
+
+    def probe() -> str | None:
+        try:
+            return None if ask_master(ui_port, _SECONDS).alive else "it recovers what it knew before"
+        except (OSError, ValueError) as error:
+            return f"it does not answer ({error})"
+
+    return probe
+
+
+def spark_worker_probe(port: int, master_ui_port: int) -> Probe:
+    """It listens, and the master counts on it."""
+
+    def probe() -> str | None:
+        try:
+            # for a moment the master takes one that was killed for alive
+            socket.create_connection((HOST, port), _SECONDS).close()
+        except OSError as error:
+            return f"it does not answer ({error})"
+        try:
+            return None if port in ask_master(master_ui_port, _SECONDS).workers else "Spark's master does not know it, or takes it for dead"
+        except (OSError, ValueError) as error:
+            return f"Spark's master does not answer ({error})"
+
+    return probe
+
+
+def health_probe(port: int, what: Callable[[Any], str | None]) -> Probe:
+    """Its /healthz answers, and `what` has no complaint about the JSON."""
+
+    def probe() -> str | None:
+        try:
+            return what(healthz(port))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return f"it does not answer ({error})"
+
+    return probe
+
+
+def predictor_complaint(said: Any) -> str | None:
+    """It has loaded its libraries."""
+    return None if said["status"] == "ready" else "it loads its libraries"
+
+
+def master_complaint(said: Any) -> str | None:
+    """It leads."""
+    return None if said["leads"] else "it does not lead yet"
+
+
+def healthz(port: int) -> Any:
+    """What /healthz says.
+
+    Raises:
+        OSError: nobody answers.
+        ValueError: it is no JSON.
+    """
+    connection = http.client.HTTPConnection(HOST, port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/healthz")
+        return json.loads(connection.getresponse().read())
+    except http.client.HTTPException as error:
+        raise ValueError(f"not HTTP: {error!r}") from error
+    finally:
+        connection.close()
