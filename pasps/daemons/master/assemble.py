@@ -1,0 +1,57 @@
+"""Joins what a master does, above its session with the store and below HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from pasps.clock import Clock
+from pasps.cluster.store import Store
+from pasps.daemons.master.app import Parts
+from pasps.daemons.master.driver_process import Drivers
+from pasps.daemons.master.endings import Endings
+from pasps.daemons.master.leadership import Leadership
+from pasps.daemons.master.locks import Locks
+from pasps.daemons.master.package_check import check_package
+from pasps.daemons.master.packages import Packages
+from pasps.daemons.master.reconciler import Reconciler
+from pasps.daemons.master.records import Member
+from pasps.daemons.master.submissions import Check, Submissions
+from pasps.daemons.master.topologies import Topologies
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a master works with. `incoming` is a directory for packages on their way in."""
+
+    packages: Packages
+    processes: Drivers
+    token: str
+    clock: Clock
+    incoming: Path
+    check: Check = check_package
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """`leadership` is to be joined, `reconciler` to be run, and `parts` answer requests."""
+
+    leadership: Leadership
+    reconciler: Reconciler
+    parts: Parts
+
+
+def assemble(store: Store, me: Member, means: Means) -> Master:
+    """A master that has not begun."""
+    leadership = Leadership(store, f"{me.host}-{token_hex(4)}", me)
+    locks, token, clock = Locks(), means.token, means.clock
+
+    def leads() -> bool:
+        return leadership.leads
+
+    endings = Endings(store, means.packages, clock, leads)
+    reconciler = Reconciler(store, means.processes, means.packages, endings, locks, token, clock)
+    submissions = Submissions(store, means.packages, leadership, clock, reconciler.wake, means.check)
+    topologies = Topologies(store, reconciler, endings, locks, token, clock)
+    return Master(leadership, reconciler, Parts(store, leadership, submissions, topologies, endings, means.incoming))

@@ -1,0 +1,104 @@
+"""Asks a topology's driver, over its control port: a line of JSON out, a line of JSON in. One connection for each request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pasps.daemons.master.decide import Contact
+from pasps.daemons.master.failures import DriverUnreachableError
+from pasps.daemons.verbs import error_of
+from pasps.errors import AuthenticationError, BusyError, PaspsError, ProtocolError, TimeoutExpiredError
+
+CONNECT_SECONDS = 3.0
+ASK_SECONDS = 1.5
+MOST_ANSWER_BYTES = 512 << 20
+"""The files of a run may be many."""
+HELLO = "hello"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The control port of a topology's driver, and what opens it."""
+
+    topology: str
+    address: tuple[str, int]
+    token: str = field(repr=False)
+
+
+async def call(door: Door, verb: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+    """The result of a verb.
+
+    Raises:
+        DriverUnreachableError: no connection, or it ended before there was an answer.
+        TimeoutExpiredError: no answer in time; what was asked for may still happen.
+        PaspsError: what the driver answered.
+    """
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit, _opened(door, CONNECT_SECONDS) as (reader, writer):
+            return await _exchange(door, reader, writer, verb, arguments)
+    except TimeoutError as late:
+        if not limit.expired():
+            raise DriverUnreachableError(f"no connection to {_where(door)} within {CONNECT_SECONDS:g} s") from late
+        raise TimeoutExpiredError(f"the driver of topology {door.topology!r} did not answer {verb!r} within {seconds:g} s") from late
+    except OSError as error:
+        raise DriverUnreachableError(f"{_where(door)}: {error.strerror or error}") from error
+
+
+async def ask(door: Door, seconds: float = ASK_SECONDS) -> Contact:
+    """Whether that topology's driver is there."""
+    try:
+        async with asyncio.timeout(seconds), _opened(door, seconds):
+            return Contact.ANSWERS
+    except (AuthenticationError, ProtocolError, ConnectionError):
+        # the port is closed, or has another owner now
+        return Contact.REFUSED
+    except BusyError:
+        return Contact.ANSWERS
+    except (OSError, PaspsError):
+        return Contact.SILENT
+
+
+@asynccontextmanager
+async def _opened(door: Door, seconds: float) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async with asyncio.timeout(seconds):
+        reader, writer = await asyncio.open_connection(*door.address, limit=MOST_ANSWER_BYTES)
+    try:
+        async with asyncio.timeout(seconds):
+            await _exchange(door, reader, writer, HELLO, {"token": door.token})
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def _exchange(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verb: str, arguments: Mapping[str, Any]) -> Any:
+    writer.write(msgspec.json.encode({"verb": verb, "arguments": dict(arguments)}) + b"\n")
+    await writer.drain()
+    try:
+        line = await reader.readline()
+    except ValueError as error:
+        raise ProtocolError(f"{_where(door)} answered with more than {MOST_ANSWER_BYTES} bytes") from error
+    if not line.endswith(b"\n"):
+        raise ConnectionResetError("it ended the connection before it answered")
+    return _result(door, line)
+
+
+def _result(door: Door, line: bytes) -> Any:
+    try:
+        told = msgspec.json.decode(line)
+        if told["ok"]:
+            return told["result"]
+        kind, text = told["error"]["kind"], told["error"]["text"]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ProtocolError(f"{_where(door)} answered with {line[:80]!r}, which is no answer") from error
+    raise error_of(kind, text)
+
+
+def _where(door: Door) -> str:
+    return f"the driver of topology {door.topology!r} at {door.address[0]}:{door.address[1]}"

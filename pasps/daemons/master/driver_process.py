@@ -1,0 +1,138 @@
+"""Drivers as processes: started so that they outlive the master, and told apart by their epoch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.daemons.master.decide import OwnDriver
+from pasps.daemons.master.home import Home
+from pasps.daemons.master.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+DRIVER_PROGRAM = (sys.executable, "-m", "pasps.daemons.driver")
+NOT_MADE_CODE = 127
+"""Stands for the exit code of a process that could not be made."""
+_TAIL_BYTES = 2000
+
+
+def driver_command(settings: Settings, name: str, epoch: int, package: str, directory: Path) -> list[str]:
+    """The words after the driver's program; secrets are not among them."""
+    words = ["--topology", name, "--epoch", str(epoch), "--zookeeper", settings.zookeeper, "--spark", settings.spark]
+    words += ["--package", package, "--home", str(directory), "--bind", settings.bind]
+    if settings.advertise is not None:
+        words += ["--advertise", settings.advertise]
+    if settings.predictor is not None:
+        words += ["--predictor", settings.predictor]
+    return words
+
+
+def environment(token: str) -> dict[str, str]:
+    """This process's own, with the secret, and with this package to be found wherever it was found here, installed or not."""
+    root = str(Path(__file__).parents[3])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), TOKEN_VARIABLE: token}
+
+
+class Drivers(Protocol):
+    """The drivers that this master started, the newest of each topology."""
+
+    def start(self, name: str, epoch: int, package: str) -> None:
+        """Start one; a process that cannot be made counts as one that ended at once."""
+
+    def own(self, name: str) -> OwnDriver | None:
+        """The newest that this master started for that name."""
+
+    def forget(self, name: str) -> None:
+        """Its topology is over."""
+
+    def reap(self) -> None:
+        """Let go of those that ended and that nobody asks for any more."""
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        """Remove what drivers of all other topologies left."""
+
+    def last_words(self, name: str, epoch: int) -> str:
+        """The end of what it wrote; for people."""
+
+
+class DriverProcesses:
+    """The drivers that this master started, the newest of each topology. They end by themselves, never by it."""
+
+    def __init__(self, settings: Settings, home: Home, token: str, program: Sequence[str] = DRIVER_PROGRAM) -> None:
+        self._settings, self._home, self._token, self._program = settings, home, token, tuple(program)
+        self._processes: dict[str, tuple[int, subprocess.Popen[bytes] | None]] = {}
+        self._replaced: list[subprocess.Popen[bytes]] = []
+
+    def start(self, name: str, epoch: int, package: str) -> None:
+        """See Drivers."""
+        _, before = self._processes.get(name, (0, None))
+        if before is not None:
+            self._replaced.append(before)
+        try:
+            process = self._make(name, epoch, package)
+            _log.info("topology %s: driver %d is process %d", name, epoch, process.pid)
+        except OSError as error:
+            process = None
+            _log.error("topology %s: driver %d cannot be started: %s", name, epoch, error)
+        self._processes[name] = (epoch, process)
+
+    def own(self, name: str) -> OwnDriver | None:
+        """See Drivers."""
+        if name not in self._processes:
+            return None
+        epoch, process = self._processes[name]
+        return OwnDriver(epoch, process.poll() if process is not None else NOT_MADE_CODE)
+
+    def forget(self, name: str) -> None:
+        """See Drivers."""
+        _, process = self._processes.pop(name, (0, None))
+        if process is not None:
+            self._replaced.append(process)
+
+    def reap(self) -> None:
+        """See Drivers."""
+        self._replaced = [process for process in self._replaced if process.poll() is None]
+
+    async def keep_only(self, names: Collection[str]) -> None:
+        """See Drivers."""
+        try:
+            aside = self._home.set_aside({*names, *self._processes})
+            await asyncio.to_thread(shutil.rmtree, aside)
+        except OSError as error:
+            _log.warning("old directories cannot be removed: %s", error)
+
+    def last_words(self, name: str, epoch: int) -> str:
+        """See Drivers."""
+        path = self._home.driver_output(name, epoch)
+        try:
+            said = path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        return f"{said} ({path})" if said else f"it wrote nothing ({path})"
+
+    def _make(self, name: str, epoch: int, package: str) -> subprocess.Popen[bytes]:
+        directory = self._home.make_driver(name)
+        command = [*self._program, *driver_command(self._settings, name, epoch, package, directory)]
+        output = os.open(self._home.driver_output(name, epoch), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(self._token),
+                cwd=directory,
+                start_new_session=True,
+            )
+        finally:
+            os.close(output)

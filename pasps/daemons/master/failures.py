@@ -1,0 +1,37 @@
+"""What a master refuses or cannot do, beyond the errors that everybody knows."""
+
+from __future__ import annotations
+
+from pasps.errors import BrokenError, BusyError, InvalidError
+
+
+class UnknownTopologyError(InvalidError):
+    """No topology has this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"there is no topology {name[:100]!r}; `pasps list` shows all of them")
+
+
+class TooLargeError(InvalidError):
+    """A body with more bytes than are taken."""
+
+
+class NotLeadingError(BrokenError):
+    """This master does not lead, and knows of none that does."""
+
+
+class DriverUnreachableError(BrokenError):
+    """The driver of a topology gave no answer: it starts, is gone, or cannot be reached from here."""
+
+
+class NameInUseError(BusyError):
+    """A topology of this name is there."""
+
+
+class RefusedPackageError(InvalidError):
+    """A package whose topology cannot be made; `kind` is the word of the check: package, file, dependency, topology, config, ..."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        super().__init__(text)

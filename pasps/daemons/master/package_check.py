@@ -1,0 +1,90 @@
+"""Looks at a package that came in: its own words first, then what its code says, in a process that must be done in time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pasps.cluster.package_layout import SUBMISSION
+from pasps.cluster.submission import Submission, submission_of
+from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.daemons.master.child import ChildResult, run_child
+from pasps.daemons.master.failures import RefusedPackageError
+from pasps.errors import BrokenError
+
+CHECK_SECONDS = 60.0
+MOST_SUBMISSION_BYTES = 256 << 10
+"""It is kept in the store, which takes a megabyte."""
+_SECRETS = (TOKEN_VARIABLE, "PASPS_ZOOKEEPER_AUTH", "PASPS_PREDICTOR_TOKEN")
+_PROGRAM = (sys.executable, "-m", "pasps.daemons.check_package")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A package whose topology can be made. `components` is as the check printed it."""
+
+    name: str
+    workers: int | None
+    components: Mapping[str, Mapping[str, Any]]
+
+
+def submission_in(package: Path) -> Submission:
+    """What the package says of itself; no code of it is run.
+
+    Raises:
+        InvalidError: it is no package, or one of another version.
+    """
+    try:
+        with zipfile.ZipFile(package) as archive:
+            size = archive.getinfo(SUBMISSION).file_size
+            if size > MOST_SUBMISSION_BYTES:
+                text = f"{SUBMISSION}: expected at most {MOST_SUBMISSION_BYTES:,} bytes, got {size:,}; shorten the options"
+                raise RefusedPackageError("package", text)
+            return submission_of(archive.read(SUBMISSION), SUBMISSION)
+    except KeyError as error:
+        raise RefusedPackageError("package", f"expected {SUBMISSION} in it; make it with `pasps submit`") from error
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+        raise RefusedPackageError("package", f"expected a package as `pasps submit` makes them: {error}; submit it again") from error
+
+
+async def check_package(package: Path, scratch: Path, seconds: float = CHECK_SECONDS) -> Checked:
+    """Import its code and make its topology, in a process of its own that has none of the master's secrets.
+
+    Raises:
+        RefusedPackageError: in the words of the check.
+        BrokenError: the check itself failed.
+    """
+    root = str(Path(__file__).parents[3])
+    given = {key: value for key, value in os.environ.items() if key not in _SECRETS}
+    given["PYTHONPATH"] = os.pathsep.join(filter(None, [root, given.get("PYTHONPATH", "")]))
+    try:
+        with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as directory:
+            result = await run_child([*_PROGRAM, str(package)], seconds, {**given, "TMPDIR": directory})
+    except OSError as error:
+        raise BrokenError(f"the package cannot be checked: {error.strerror}") from error
+    if result.code is None:
+        text = f"its topology was not made within {seconds:g} s; do what takes long in `initialize`, not when the file is imported"
+        raise RefusedPackageError("file", text)
+    return _told(result)
+
+
+def _told(result: ChildResult) -> Checked:
+    try:
+        told = msgspec.json.decode(result.output.splitlines()[-1])
+        if told["ok"]:
+            return Checked(told["name"], told["workers"], told["components"])
+        kind, text = str(told["kind"]), str(told["text"])
+    except (IndexError, msgspec.DecodeError, KeyError, TypeError) as error:
+        said = (result.errors.strip().splitlines() or ["it said nothing"])[-1][:500]
+        text = f"the process that imported its code ended with code {result.code} and without an answer; its last words: {said}"
+        raise RefusedPackageError("broken", text) from error
+    raise RefusedPackageError(kind, text)

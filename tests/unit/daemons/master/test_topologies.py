@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pasps.cluster import layout
+from pasps.cluster.submission import Desired
+from pasps.daemons.master import topologies
+from tests.unit.daemons.master.bench import Bench, bench, settled
+
+ONE = "/v1/topologies/counting"
+
+
+async def running(one: Bench) -> None:
+    await one.submit(workers=2, pools={"split": 2})
+    await one.step()
+    await one.run_driver()
+
+
+def test_a_topology_is_shown_with_its_driver_and_its_intent(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            shown = (await one.ask("GET", ONE)).json
+            assert shown.pop("driver")["host"] == "elsewhere"
+            assert shown == {
+                "name": "counting",
+                "state": "running",
+                "detail": "",
+                "workers": 2,
+                "pools": {"split": 2},
+                "submitted": one.clock.wall(),
+                "epoch": 1,
+                "desired": {"state": "active", "wait": None, "restart": 0},
+            }
+            assert [view["name"] for view in (await one.ask("GET", "/v1/topologies")).json["topologies"]] == ["counting"]
+
+    asyncio.run(body())
+
+
+def test_an_intent_is_written_even_when_the_driver_cannot_be_asked(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            status, kind, text = (await one.ask("POST", f"{ONE}/verbs/deactivate")).error
+            assert (status, kind) == (503, "BrokenError")
+            assert text == "the driver of topology 'counting' cannot be asked now: it has not said yet where it listens; it is running"
+            assert await one.desired() == Desired("inactive")
+            await one.ask("POST", f"{ONE}/verbs/activate")
+            assert await one.desired() == Desired("active")
+
+    asyncio.run(body())
+
+
+def test_a_driver_that_cannot_be_asked_is_told_with_its_state(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await one.submit()
+            await one.step()
+            assert "it is starting (its driver is started)" in (await one.ask("POST", f"{ONE}/verbs/status")).error[2]
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("wait", [None, 5, 0.5])
+def test_kill_writes_the_intent_and_answers_when_it_is_over(tmp_path: Path, wait: float | None) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+
+            killing = await one.begin(f"{ONE}/verbs/kill", {"wait": wait}, one.is_killed)
+            assert await one.desired() == Desired("killed", wait)
+            assert (await one.ask("POST", f"{ONE}/verbs/activate")).error[:2] == (409, "BusyError")
+            assert (await one.ask("POST", f"{ONE}/rebalance", {"workers": 3})).error[:2] == (409, "BusyError")
+            await one.step()
+            assert not killing.done()
+            await one.watcher.write(layout.summary("counting"), b'{"acked": 7}')
+            await one.end_driver(0)
+            await one.step()
+            assert (await killing).json == {"result": {"acked": 7}}
+            assert (await one.ask("GET", ONE)).status == 404
+            assert (await one.submit()).status == 201
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("arguments", [{"wait": -1}, {"wait": "now"}, {"wait": True}, {"seconds": 1}])
+def test_kill_with_other_arguments_changes_nothing(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            assert (await one.ask("POST", f"{ONE}/verbs/kill", arguments)).error[:2] == (422, "InvalidError")
+            assert await one.desired() == Desired("active")
+
+    asyncio.run(body())
+
+
+def test_kill_gives_up_waiting_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topologies, "_LOOK_SECONDS", 0.0)
+
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+
+            killing = await one.begin(f"{ONE}/verbs/kill", {"wait": 5}, one.is_killed)
+            one.clock.advance(36.0)
+            await settled(killing.done)
+            status, kind, text = (await killing).error
+            assert (status, kind) == (504, "TimeoutExpiredError")
+            assert "has not ended after 35 s" in text
+
+    asyncio.run(body())
+
+
+def test_a_rebalance_is_written_down_as_a_whole(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            answer = await one.ask("POST", f"{ONE}/rebalance", {"workers": 3, "pools": {"count": 8}, "wait": 2})
+            assert (answer.status, answer.json) == (202, {"name": "counting"})
+            submission = await one.submission()
+            assert (submission.workers, submission.pools) == (3, {"split": 2, "count": 8})
+            assert await one.desired() == Desired("active", 2.0, 1)
+            await one.ask("POST", f"{ONE}/rebalance", {})
+            assert (await one.submission()).workers == 3
+            assert await one.desired() == Desired("active", None, 2)
+
+    asyncio.run(body())
+
+
+def test_a_rebalance_restarts_the_driver_when_it_has_ended(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            await one.ask("POST", f"{ONE}/rebalance", {"workers": 3})
+            await one.step()
+            assert len(one.drivers.started) == 1
+            await one.end_driver(0)
+            await one.step()
+            assert [epoch for _, epoch, _ in one.drivers.started] == [1, 2]
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("pools", [{"cuont": 2}, {"lines": 2}])
+def test_a_rebalance_of_what_is_no_bolt_changes_nothing(tmp_path: Path, pools: dict[str, int]) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            before = await one.submission()
+            status, _, text = (await one.ask("POST", f"{ONE}/rebalance", {"workers": 3, "pools": pools})).error
+            assert (status, text) == (422, f"there is no bolt {next(iter(pools))!r} in topology 'counting'; it has count")
+            assert (await one.submission(), await one.desired()) == (before, Desired("active"))
+
+    asyncio.run(body())
+
+
+def test_an_intent_that_somebody_else_changes_meanwhile_is_read_again(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await running(one)
+            paths = [f"{ONE}/rebalance"] * 4 + [f"{ONE}/verbs/deactivate"]
+            await asyncio.gather(*(one.ask("POST", path, {}) for path in paths))
+            assert await one.desired() == Desired("inactive", None, 4)
+
+    asyncio.run(body())
