@@ -17,6 +17,8 @@ from hypothesis import settings
 INTEGRATION = Path(__file__).parent / "integration"
 
 # runs of the tests are kept apart from those of whoever starts them; a short path, for the sockets in it
+for _name in ("PASPS_MASTER", "PASPS_TOKEN"):
+    os.environ.pop(_name, None)  # no test may reach a cluster of whoever starts them
 os.environ["PASPS_HOME"] = tempfile.mkdtemp(prefix="pasps-home-")
 atexit.register(shutil.rmtree, os.environ["PASPS_HOME"], ignore_errors=True)
 

@@ -6,8 +6,7 @@ import argparse
 import json
 
 from pasps.cli import exit_codes
-from pasps.cli.control_client import ControlClient
-from pasps.cli.find_run import find_run
+from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, describe
 
 
@@ -21,8 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def activate(options: argparse.Namespace) -> int:
     """See the module."""
-    run = find_run(options.topology)
-    with ControlClient(run) as client:
-        done = client.call("activate")
-    print(json.dumps(done) if options.json else f"{run.record.name} is {done['state']}")
+    with find_topology(options.topology, options.master) as topology:
+        done = topology.call("activate")
+    print(json.dumps(done) if options.json else f"{topology.name} is {done['state']}")
     return exit_codes.OK

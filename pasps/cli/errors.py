@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.control_client import ControlClient
-from pasps.cli.find_run import find_run, moment
+from pasps.cli.find_run import moment
+from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe
-from pasps.cli.tracebacks import without_our_frames
 from pasps.daemons.topology_master import ErrorReport
+from pasps.daemons.tracebacks import without_our_frames
 
 _WHAT = """\
 Shows the last exceptions of your code with their tracebacks, the oldest first. A run keeps a thousand; how many each component
@@ -31,8 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def errors(options: argparse.Namespace) -> int:
     """See the module."""
-    with ControlClient(find_run(options.topology)) as client:
-        told = client.call("errors", {"limit": options.limit, "component": options.component})
+    with find_topology(options.topology, options.master) as topology:
+        told = topology.call("errors", {"limit": options.limit, "component": options.component})
     print(json.dumps(told) if options.json else errors_text(msgspec.convert(told["errors"], tuple[ErrorReport, ...])))
     return exit_codes.OK
 

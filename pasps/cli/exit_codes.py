@@ -26,8 +26,8 @@ exit codes:
 VERB_HELP = """\
 exit codes:
   0    done
-  1    something in pasps broke, or the run ended meanwhile
-  2    refused: a wrong option or argument, or a name that several runs have
+  1    something in pasps broke, the run ended meanwhile, or no master of the cluster answers
+  2    refused: a wrong option, argument or token, or a name that several runs have
   6    no such topology runs
   7    no answer in time, not done in time, or still starting
   130  Ctrl-C

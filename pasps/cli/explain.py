@@ -1,14 +1,21 @@
-"""`pasps explain`: prints why a bolt has its replicas. Reads the decisions that a run has written down, so it needs no running one."""
+"""`pasps explain`: prints why a bolt has its replicas. Reads the decisions that a run has written down, so it needs no running one.
+
+A topology of a cluster is asked; for `--json` and `--replay` its files are brought here.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from pasps.cli import exit_codes
+from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.find_past import find_past
 from pasps.cli.find_run import run_of_directory
-from pasps.cli.options import describe
+from pasps.cli.options import add_master, describe
+from pasps.cli.run_files import fetch_run_files
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import concerned, explained, replay
@@ -20,7 +27,7 @@ from pasps.report.run_files import Log
 _ABOUT = """\
 Prints why bolts have their replicas: the decision that gave them, with the numbers of each equation, what kept a bolt from
 more or fewer, and what was done. The run may go on, be over, or have been killed. TOPOLOGY is the newest run of that name,
-a running one first; without it the newest run of all."""
+a running one first; without it the newest run of all. One that runs in a cluster will do too (see --master)."""
 
 _EXAMPLES = (
     "pasps explain",
@@ -43,6 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     argument("topology", metavar="TOPOLOGY|RUN_DIR", nargs="?", help="which run; what is none is taken as BOLT")
     argument("bolt", metavar="BOLT", nargs="?", help="which bolt, with all numbers; without it all bolts, in short")
     argument("--at", metavar="T", help="the decision in force then: seconds since the start, a clock time (14:03:05) or an ISO time")
+    add_master(parser)
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--json", action="store_true", help="the records of the decisions concerned instead, one JSON object a line")
     either.add_argument("--replay", action="store_true", help="make all decisions again, with --at this one, and compare the plans")
@@ -54,16 +62,31 @@ def explain(options: argparse.Namespace) -> int:
     Raises:
         InvalidError: no such run, bolt, time or policy.
     """
+    remote = find_past(options.topology, options.master, or_newest=options.bolt is None)
+    if remote is not None:
+        topology, is_named = remote
+        return _explain_remote(options, topology, options.bolt if is_named else options.topology)
     run, bolt = find(options.topology, options.bolt, base_directory())
     try:
-        return _explain(options, run, bolt)
+        return _explain(options, run.directory, f"{run.record.name}, {run.state}, {run.directory}", bolt)
     except InvalidError as error:
         taken = f"{bolt!r} is no run, so taken as a bolt: " if bolt is not None and options.bolt is None else ""
         raise InvalidError(f"run of {run.record.name!r} in {run.directory}: {taken}{error}") from error
 
 
-def _explain(options: argparse.Namespace, run: KnownRun, bolt: str | None) -> int:
-    records: Log[Record] = Log(run.directory, "decisions", decision_log.read)
+def _explain_remote(options: argparse.Namespace, topology: ClusterTopology, bolt: str | None) -> int:
+    head = f"{topology.name}, {topology.known.state}, {topology.place}"
+    if options.json or options.replay:
+        with tempfile.TemporaryDirectory(prefix="pasps-explain-") as scratch:
+            fetch_run_files(topology, Path(scratch))
+            return _explain(options, Path(scratch), head, bolt)
+    given = {"bolt": bolt, "at": options.at}
+    print(f"{head}\n{topology.call('explain', {name: value for name, value in given.items() if value is not None})}", flush=True)
+    return exit_codes.OK
+
+
+def _explain(options: argparse.Namespace, directory: Path, head: str, bolt: str | None) -> int:
+    records: Log[Record] = Log(directory, "decisions", decision_log.read)
     code = exit_codes.OK
     if options.replay:
         meant = records if options.at is None else concerned(records, bolt, options.at)[-1:]
@@ -72,11 +95,11 @@ def _explain(options: argparse.Namespace, run: KnownRun, bolt: str | None) -> in
     elif options.json:
         lines = [decision_log.written(record).decode() for record in concerned(records, bolt, options.at)]
     else:
-        lines = [f"{run.record.name}, {run.state}, {run.directory}", explained(records, bolt, options.at)]
+        lines = [head, explained(records, bolt, options.at)]
     if lines:
         print("\n".join(lines), flush=True)
     if records.unreadable:
-        print(f"pasps explain: lines in {run.directory} that are no decisions and were left out: {records.unreadable}", file=sys.stderr)
+        print(f"pasps explain: lines in {directory} that are no decisions and were left out: {records.unreadable}", file=sys.stderr)
     return code
 
 

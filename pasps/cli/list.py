@@ -1,41 +1,62 @@
-"""`pasps list`: which topologies run here. Reads run directories alone, so it never waits for one that is busy."""
+"""`pasps list`: which topologies run. Of this machine it reads run directories alone, so it never waits for one that is busy."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
+from pasps.cli.find_cluster import find_cluster
 from pasps.cli.find_run import moment
-from pasps.cli.options import add_json, describe
+from pasps.cli.master_client import MasterClient
+from pasps.cli.options import add_json, add_master, describe
+from pasps.cli.topology_view import EndedTopology, TopologyView
 from pasps.cli.words import table
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs
 from pasps.daemons.run_record import host
+from pasps.errors import PaspsError
 
 _WHAT = """\
 Lists what `pasps run` runs: name, state (starting, running, inactive, draining), process, when it was started, workers,
-policy, run directory. With --all also what ended, and what is lost: its process is gone without having said how it ended."""
+policy, run directory. With --all also what ended, and what is lost: its process is gone without having said how it ended.
+When a cluster is known (see --master), what was submitted to it too, with the process that holds it."""
 
 _HEAD = ("topology", "state", "process", "started", "workers", "policy", "run directory")
+_WHERE_HEAD = ("topology", "where", "state", "process", "started", "workers", "policy", "run directory")
+_HERE = "here"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps list`."""
     describe(parser, _WHAT, ["pasps list", "pasps list --all", "pasps list --json"])
     parser.add_argument("-a", "--all", action="store_true", help="also those that ended")
+    add_master(parser, "only the cluster whose master answers there (PASPS_MASTER: also that one)")
     add_json(parser, "a JSON array of objects on standard output, instead of a table")
 
 
 def list(options: argparse.Namespace) -> int:
     """See the module."""
-    runs = [run for run in known_runs(base_directory()) if options.all or _is_shown(run)]
+    runs = [run for run in known_runs(base_directory()) if options.all or _is_shown(run)] if options.master is None else []
+    cluster, code = find_cluster(options.master), exit_codes.OK
+    views: Sequence[TopologyView | EndedTopology] = []
+    if cluster is not None:
+        try:
+            views = [*(cluster.ended() if options.all else []), *cluster.topologies()]
+        except PaspsError as error:
+            if options.master is not None:
+                raise
+            # what runs here is worth more than nothing
+            print(f"pasps list: {error}", file=sys.stderr, flush=True)
+            cluster, code = None, exit_codes.BROKEN
     if options.json:
-        print(json.dumps([run_object(run) for run in runs]))
+        told = [] if cluster is None else [view_object(view, cluster.url) for view in views]
+        print(json.dumps([*(run_object(run) for run in runs), *told]))
     else:
-        print("\n".join(list_lines(runs)))
-    return exit_codes.OK
+        print("\n".join(list_lines(runs) if cluster is None else both_lines(runs, views, cluster)))
+    return code
 
 
 def list_lines(runs: Sequence[KnownRun]) -> Sequence[str]:
@@ -43,6 +64,15 @@ def list_lines(runs: Sequence[KnownRun]) -> Sequence[str]:
     if not runs:
         return ["no topology runs"]
     return [line.rstrip() for line in table(_HEAD, [_row(run) for run in runs], left=(0, 1, 5, 6))]
+
+
+def both_lines(runs: Sequence[KnownRun], views: Sequence[TopologyView | EndedTopology], cluster: MasterClient) -> Sequence[str]:
+    """The same with what a cluster has, and why some of that does not run."""
+    if not runs and not views:
+        return [f"no topology runs, in the cluster at {cluster.url} neither"]
+    rows = [(name, _HERE, *others) for name, *others in map(_row, runs)] + [_view_row(view, cluster.url) for view in views]
+    details = [f"{view.name}: {view.state}: {view.detail}" for view in views if isinstance(view, TopologyView) and view.detail]
+    return [*(line.rstrip() for line in table(_WHERE_HEAD, rows, left=(0, 1, 2, 6, 7))), *details]
 
 
 def run_object(run: KnownRun) -> dict[str, Any]:
@@ -62,6 +92,26 @@ def run_object(run: KnownRun) -> dict[str, Any]:
     }
 
 
+def view_object(view: TopologyView | EndedTopology, master: str) -> dict[str, Any]:
+    """A topology of a cluster as JSON has it: what a run has, as far as it has that, and its master."""
+    living = view if isinstance(view, TopologyView) else None
+    driver = (living and living.driver) or {}
+    return {
+        "name": view.name,
+        "state": living.state if living else "ended",
+        "pid": driver.get("pid"),
+        "host": driver.get("host"),
+        "started": view.submitted,
+        "ended": None if isinstance(view, TopologyView) else view.ended,
+        "workers": living and living.workers,
+        "policy": None,
+        "file": None,
+        "run_dir": None,
+        "master": master,
+        "detail": living and living.detail,
+    }
+
+
 def _is_shown(run: KnownRun) -> bool:
     return not run.state.over
 
@@ -70,3 +120,10 @@ def _row(run: KnownRun) -> Sequence[str]:
     record = run.record
     process = str(record.pid) if record.host == host() else f"{record.pid} on {record.host}"
     return record.name, str(run.state), process, moment(record.started), str(record.workers), record.policy or "-", str(run.directory)
+
+
+def _view_row(view: TopologyView | EndedTopology, master: str) -> tuple[str, ...]:
+    submitted = "-" if view.submitted is None else moment(view.submitted)
+    if isinstance(view, EndedTopology):
+        return view.name, master, "ended", "-", submitted, "-", "-", "-"
+    return view.name, master, view.state, view.process, submitted, "-" if view.workers is None else str(view.workers), "-", "-"

@@ -32,17 +32,22 @@ class Command:
 
 COMMANDS = (
     Command("run", "run a topology file on this machine", "pasps.cli.run"),
+    Command("submit", "run a topology file on a cluster", "pasps.cli.submit"),
     Command("list", "the topologies that run, and with --all those that ended", "pasps.cli.list"),
     Command("status", "counters of a topology that runs", "pasps.cli.status"),
     Command("top", "the live view of a topology that runs", "pasps.cli.top"),
     Command("scale", "set how many replicas of a bolt work", "pasps.cli.scale"),
     Command("activate", "let the spouts emit again", "pasps.cli.activate"),
     Command("deactivate", "stop the spouts", "pasps.cli.deactivate"),
+    Command("rebalance", "restart a topology of a cluster with other workers or pools", "pasps.cli.rebalance"),
     Command("kill", "drain a topology and end its run", "pasps.cli.kill"),
     Command("errors", "the last exceptions of user code", "pasps.cli.errors"),
+    Command("logs", "what the workers of a topology wrote", "pasps.cli.logs"),
     Command("explain", "why bolts have their replicas", "pasps.cli.explain"),
     Command("report", "a page of a run, with pictures and measures", "pasps.cli.report"),
     Command("predictor", "the service that forecasts the input", "pasps.cli.predictor"),
+    Command("master", "a master of a cluster", "pasps.cli.master"),
+    Command("cluster", "a development cluster on this machine", "pasps.cli.cluster"),
 )
 """Every command: name, help, module."""
 

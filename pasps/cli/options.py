@@ -10,7 +10,9 @@ from pasps.cli import exit_codes
 
 JSON_HELP = "one JSON object on standard output, instead of text"
 _WHICH = """\
-TOPOLOGY is the name of a topology that `pasps run` runs, or its run directory; it may be left out when only one runs."""
+TOPOLOGY is the name of a topology that `pasps run` runs, or its run directory, or the name of one in a cluster; it may be left
+out when only one runs."""
+_MASTER = "a topology of the cluster whose master answers there (default: PASPS_MASTER, else the development cluster while it is up)"
 
 
 def describe(parser: argparse.ArgumentParser, text: str, examples: Sequence[str], codes: str = exit_codes.VERB_HELP) -> None:
@@ -20,8 +22,14 @@ def describe(parser: argparse.ArgumentParser, text: str, examples: Sequence[str]
 
 
 def add_topology(parser: argparse.ArgumentParser) -> None:
-    """The argument that says which one."""
+    """The arguments that say which one."""
     parser.add_argument("topology", metavar="TOPOLOGY", nargs="?", help="name or run directory; not needed when one runs")
+    add_master(parser)
+
+
+def add_master(parser: argparse.ArgumentParser, text: str = _MASTER) -> None:
+    """`--master`, which leaves the runs of this machine out; the token is in the environment, as PASPS_TOKEN."""
+    parser.add_argument("--master", metavar="URL", help=text)
 
 
 def add_json(parser: argparse.ArgumentParser, text: str = JSON_HELP) -> None:

@@ -1,17 +1,24 @@
-"""`pasps report`: makes a page of a run's files, and prints its measures. Needs no running topology."""
+"""`pasps report`: makes a page of a run's files, and prints its measures. Needs no running topology.
+
+The files of a topology of a cluster are brought here first.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import tempfile
 from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.options import add_json, describe
+from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.find_past import find_past
+from pasps.cli.options import add_json, add_master, describe
+from pasps.cli.run_files import fetch_run_files
 from pasps.cli.words import table as aligned
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs
 from pasps.daemons.run_record import FILE_NAME
@@ -23,7 +30,8 @@ from pasps.report.write import Report, write_report
 _ABOUT = """\
 Makes a report of a run from the files that it leaves: one HTML page that needs nothing else, the same pictures as PNG, and
 the measures printed as a table. The run may be over, under way, or have been killed. TOPOLOGY is the newest run of that
-name; without it the newest run of all is taken. Needs matplotlib: pip install 'pasps[report]'."""
+name; without it the newest run of all is taken. One that runs in a cluster will do too (see --master).
+Needs matplotlib: pip install 'pasps[report]'."""
 
 _CODES = """\
 exit codes:
@@ -36,7 +44,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, ("pasps report", "pasps report wordcount --out /tmp/wordcount", "pasps report runs/first --json"), _CODES)
     parser.add_argument("run", metavar="RUN_DIR|TOPOLOGY", nargs="?", help="which run; default: the newest")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where to write; default: the run's own directory")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="where to write; default: the run's own directory, for a cluster's a new one"
+    )
+    add_master(parser)
     add_json(parser, "measures, warnings and paths as one JSON object on standard output, instead of text")
 
 
@@ -47,12 +58,22 @@ def report(options: argparse.Namespace) -> int:
         InvalidError: no such run, or nothing in it to report on.
         BrokenError: a file cannot be read or written.
     """
-    made = write_report(directory_of(options.run, base_directory()), options.out)
+    remote = find_past(options.run, options.master)
+    if remote is not None:
+        made = _report_remote(remote[0], options.out)
+    else:
+        made = write_report(directory_of(options.run, base_directory()), options.out)
     print(_json(made) if options.json else _text(made), flush=True)
     if not options.json:
         for warning in made.warnings:
             print(f"pasps report: {warning}", file=sys.stderr)
     return exit_codes.OK
+
+
+def _report_remote(topology: ClusterTopology, out: Path | None) -> Report:
+    with tempfile.TemporaryDirectory(prefix="pasps-report-") as scratch:
+        fetch_run_files(topology, Path(scratch))
+        return write_report(Path(scratch), Path(tempfile.mkdtemp(prefix=f"pasps-{topology.name}-")) if out is None else out)
 
 
 def directory_of(wanted: str | None, base: Path) -> Path:

@@ -16,16 +16,16 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.choose_view import choose_view
 from pasps.cli.elasticity import Elasticity
-from pasps.cli.load_file import load
 from pasps.cli.options import add_json, at_least_one, describe, seconds, seconds_above_zero
 from pasps.cli.scaling import parse_scales
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
-from pasps.cli.tracebacks import without_our_frames
 from pasps.clock import SystemClock
 from pasps.config import parse_option
+from pasps.daemons.load_file import load
 from pasps.daemons.local_cluster import worker_count
 from pasps.daemons.run_directory import About, RunDirectory
+from pasps.daemons.tracebacks import without_our_frames
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
 
 _WHAT = """\

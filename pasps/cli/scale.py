@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.control_client import ControlClient
-from pasps.cli.find_run import find_run
-from pasps.cli.options import about_topology, add_json, describe
+from pasps.cli.find_topology import find_topology
+from pasps.cli.options import about_topology, add_json, add_master, describe
 from pasps.daemons.topology_verbs import SCALE_SECONDS
 from pasps.errors import InvalidError
 
@@ -26,14 +25,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     examples = ["pasps scale count=6", "pasps scale word-count split=2 count=6", "pasps scale word-count count=auto"]
     describe(parser, about_topology(_WHAT), examples)
     parser.add_argument("words", metavar="[TOPOLOGY] BOLT=N", nargs="+", help="the topology, if it has to be said, and the bolts")
+    add_master(parser)
     add_json(parser)
 
 
 def scale(options: argparse.Namespace) -> int:
     """See the module."""
-    topology, bolts = parsed(options.words)
-    with ControlClient(find_run(topology)) as client:
-        done = client.call("scale", {"bolts": bolts}, SCALE_SECONDS + 5)
+    wanted, bolts = parsed(options.words)
+    with find_topology(wanted, options.master) as topology:
+        done = topology.call("scale", {"bolts": bolts}, SCALE_SECONDS + 5)
     print(json.dumps(done) if options.json else "\n".join(scaled_lines(done)))
     return scaled_code(done)
 

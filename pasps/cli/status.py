@@ -6,12 +6,12 @@ import argparse
 import json
 
 from pasps.cli import exit_codes
-from pasps.cli.control_client import ControlClient
 from pasps.cli.elastic_lines import elastic_status
-from pasps.cli.find_run import find_run
+from pasps.cli.find_topology import find_topology
 from pasps.cli.frame import first_frame
 from pasps.cli.options import about_topology, add_json, add_topology, describe
 from pasps.cli.summary import component_lines, error_lines, frame_lines
+from pasps.cli.topology_view import TopologyView
 from pasps.cli.words import clock_text
 from pasps.daemons.run_list import KnownRun
 from pasps.daemons.status import Status, status_from
@@ -29,29 +29,33 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def status(options: argparse.Namespace) -> int:
     """See the module."""
-    run = find_run(options.topology)
-    with ControlClient(run) as client:
-        told = client.call("status")
+    with find_topology(options.topology, options.master) as topology:
+        told = topology.call("status")
     if options.json:
-        print(json.dumps({"run_dir": str(run.directory), **told}))
+        print(json.dumps({"run_dir": topology.place, **told}))
     else:
-        print(status_text(status_from(told), run))
+        print(status_text(status_from(told), topology.known))
     return exit_codes.OK
 
 
-def status_text(status: Status, run: KnownRun) -> str:
+def status_text(status: Status, known: KnownRun | TopologyView) -> str:
     """All of it for people."""
     frame = first_frame(status)
-    workers = ", ".join(f"{worker.id} (process {worker.pid})" for worker in status.workers)
+    if isinstance(known, KnownRun):
+        process, place = f"process {known.record.pid}", [f"run        {known.directory}"]
+        workers = ", ".join(f"{worker.id} (process {worker.pid})" for worker in status.workers)
+    else:
+        process, place = f"in the cluster, driver {known.process}", []
+        workers = ", ".join(f"{worker.id} ({worker.pid} on {worker.host})" for worker in status.workers)
     lines = [
-        f"{status.name}: {status.state}, up {clock_text(status.uptime_seconds)}, process {run.record.pid}",
+        f"{status.name}: {status.state}, up {clock_text(status.uptime_seconds)}, {process}",
         "",
         *component_lines(frame),
         "",
         *frame_lines(frame),
         f"in flight  {status.stats.pending:,}",
         f"workers    {len(status.workers)} of {status.workers_wanted}: {workers}",
-        f"run        {run.directory}",
+        *place,
     ]
     if status.elastic is not None:
         lines += elastic_status(status.elastic)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pasps.cli.frame import Frame
 from pasps.cli.outcome import Ended, Outcome
-from pasps.cli.tracebacks import without_our_frames
 from pasps.cli.words import count_text, rate_text, seconds_text, table
 from pasps.daemons.topology_master import ErrorReport
+from pasps.daemons.tracebacks import without_our_frames
 
 MOST_ERRORS = 3
 _HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")

@@ -7,12 +7,12 @@ import threading
 
 from pasps.cli import exit_codes
 from pasps.cli.choose_view import choose_view
-from pasps.cli.control_client import ControlClient, EndedMeanwhileError
-from pasps.cli.find_run import find_run, how_it_ended
+from pasps.cli.control_client import EndedMeanwhileError
+from pasps.cli.find_topology import AskedTopology, find_topology
 from pasps.cli.frame import Frames
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
 from pasps.cli.view import View
-from pasps.daemons.run_list import KnownRun, run_in
+from pasps.clock import Clock, Deadline, SystemClock
 from pasps.daemons.status import status_from
 from pasps.errors import ClosedError, TimeoutExpiredError
 
@@ -20,7 +20,8 @@ _WHAT = """\
 Shows what a topology does now, as `pasps run` does in its own terminal, until it ends or until Ctrl-C."""
 
 _FIRST_SECONDS = 0.5
-_WAIT_SECONDS, _MOST_WAITS = 0.05, 100
+_PATIENCE_SECONDS = 60.0
+"""How long a topology of a cluster may not answer: its master or its driver may be about to be replaced."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -35,30 +36,39 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def top(options: argparse.Namespace) -> int:
     """See the module."""
-    run = find_run(options.topology)
-    view = choose_view(run.record.name, str(run.directory), as_json=options.json, no_tty=options.no_tty)
     try:
-        with ControlClient(run) as client, view:
-            ended = _follow(client, view, run, options)
+        with find_topology(options.topology, options.master) as topology:
+            view = choose_view(topology.name, topology.place, as_json=options.json, no_tty=options.no_tty)
+            with view:
+                ended = _follow(topology, view, options, SystemClock())
     except KeyboardInterrupt:
         return exit_codes.OK
     if ended and not options.json:
-        print(f"{run.record.name}: {how_it_ended(run_in(run.directory))}")
+        print(f"{topology.name}: {topology.how_it_ended()}")
     return exit_codes.OK
 
 
-def _follow(client: ControlClient, view: View, run: KnownRun, options: argparse.Namespace) -> bool:
+def _follow(topology: AskedTopology, view: View, options: argparse.Namespace, clock: Clock) -> bool:
     """Look until it ends, then True, or until enough was shown."""
     pause, frames, shown, said = threading.Event(), None, 0, ""
+    patience = Deadline(clock, _PATIENCE_SECONDS)
     while shown != options.count:
         try:
-            status = status_from(client.call("status"))
+            status = status_from(topology.call("status"))
         except TimeoutExpiredError as late:
             view.say(said := str(late))
             continue
         except (ClosedError, EndedMeanwhileError):
-            _wait_for_the_end(run, pause)
+            topology.wait_until_over()
             return True
+        except topology.passing as error:
+            if said == "" or patience.expired():
+                raise
+            view.say(said := str(error))
+            frames = None  # whoever answers next may have begun to count anew
+            pause.wait(_FIRST_SECONDS)
+            continue
+        patience = Deadline(clock, _PATIENCE_SECONDS)
         if said != (said := f"{status.state}; Ctrl-C leaves"):
             view.say(said)
         if frames is None:
@@ -72,11 +82,3 @@ def _follow(client: ControlClient, view: View, run: KnownRun, options: argparse.
         if shown != options.count:
             pause.wait(options.interval or view.interval)
     return False
-
-
-def _wait_for_the_end(run: KnownRun, pause: threading.Event) -> None:
-    """The socket closes a moment before the run has written down that it ended."""
-    for _ in range(_MOST_WAITS):
-        if run_in(run.directory).state.over:
-            return
-        pause.wait(_WAIT_SECONDS)

@@ -1,0 +1,127 @@
+"""One HTTP request and its answer, over a connection of its own. Blocks its caller, never longer than it said."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from pasps.clock import Clock, Deadline
+from pasps.errors import BrokenError, ProtocolError, TimeoutExpiredError
+
+CONNECT_SECONDS = 5.0
+MOST_ANSWER_BYTES = 64 << 20
+_PART_BYTES = 1 << 18
+
+
+class NotConnectedError(BrokenError):
+    """No connection could be made, so nothing was sent."""
+
+
+class LostError(BrokenError):
+    """The connection broke before the whole answer was there; whether the request was acted on is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A file given as `body` is sent piece by piece. An answer longer than `most_bytes` is refused."""
+
+    method: str
+    headers: Mapping[str, str]
+    body: bytes | Path | None = None
+    most_bytes: int = MOST_ANSWER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`location` is where else to ask, if the answer said so."""
+
+    status: int
+    location: str | None
+    body: bytes
+
+
+def exchange(url: str, request: Request, seconds: float | None, clock: Clock) -> Answer:
+    """Send it and return the answer, whatever its status.
+
+    Args:
+        url: Of http or https.
+        request: What to send.
+        seconds: From when the request was sent to the end of the answer; None: without end. Connecting takes 5 seconds at most.
+        clock: Tells the time.
+
+    Raises:
+        NotConnectedError, LostError: see there.
+        TimeoutExpiredError: no answer in time; the request may be acted on still.
+        ProtocolError: what answers there speaks no HTTP, or too much of it.
+    """
+    parts = urlsplit(url)
+    with closing(_connected(parts, seconds)) as connection:
+        line = connection.sock
+        try:
+            _send(connection, parts, request)
+            return _answer(connection, line, request, Deadline(clock, seconds))
+        except TimeoutError as late:
+            raise TimeoutExpiredError(f"no answer within {seconds:g} s") from late
+        except (ConnectionError, http.client.IncompleteRead) as error:
+            raise LostError("it closed the connection before its whole answer was here") from error
+        except http.client.HTTPException as error:
+            raise ProtocolError(f"what answers there speaks no HTTP ({type(error).__name__})") from error
+        except OSError as error:
+            raise LostError(str(error)) from error
+
+
+def _connected(parts: SplitResult, seconds: float | None) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    try:
+        connection = kind(parts.hostname or "", parts.port, timeout=CONNECT_SECONDS)
+        connection.connect()
+    except TimeoutError as late:
+        raise NotConnectedError(f"no connection within {CONNECT_SECONDS:g} s") from late
+    except (OSError, UnicodeError, http.client.HTTPException) as error:
+        raise NotConnectedError(getattr(error, "strerror", None) or str(error)) from error
+    connection.sock.settimeout(seconds)
+    return connection
+
+
+def _send(connection: http.client.HTTPConnection, parts: SplitResult, request: Request) -> None:
+    headers = {"Connection": "close", **request.headers}
+    with ExitStack() as stack:
+        body = request.body
+        content = stack.enter_context(body.open("rb")) if isinstance(body, Path) else body
+        if isinstance(body, Path):
+            headers["Content-Length"] = str(body.stat().st_size)
+        try:
+            connection.request(request.method, parts._replace(scheme="", netloc="").geturl() or "/", content, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # whoever refuses a long body answers before it has read all of it
+
+
+def _answer(connection: http.client.HTTPConnection, line: socket.socket, request: Request, deadline: Deadline) -> Answer:
+    line.settimeout(_left(deadline))
+    response = connection.getresponse()
+    found = bytearray()
+    while True:
+        line.settimeout(_left(deadline))
+        part = response.read1(_PART_BYTES)
+        if not part:
+            break
+        found += part
+        if len(found) > request.most_bytes:
+            raise ProtocolError(f"it answered with more than {request.most_bytes} bytes")
+        if response.length == 0:
+            break
+    if response.length:
+        raise ConnectionResetError
+    return Answer(response.status, response.getheader("Location"), bytes(found))
+
+
+def _left(deadline: Deadline) -> float | None:
+    left = deadline.remaining()
+    if left == 0.0:
+        raise TimeoutError
+    return left

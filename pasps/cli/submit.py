@@ -1,0 +1,142 @@
+"""`pasps submit`: ships a topology file to a cluster, and follows it until it runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from pasps.api.topology import blueprint_of
+from pasps.cli.find_cluster import the_cluster
+from pasps.cli.follow_start import Start, follow_start
+from pasps.cli.master_client import MasterClient
+from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
+from pasps.clock import SystemClock
+from pasps.cluster.package import PackageRequest, build_package
+from pasps.config import parse_option
+from pasps.daemons.load_file import FileError, load
+from pasps.errors import InvalidError
+
+_WHAT = """\
+Ships a topology to a cluster: its file, the modules it imports from beside it, its execution times, and what the options name.
+It is checked here and by the master before anything starts; a name that is in use is refused. Then it is followed until it
+runs. When there are not enough places for its workers it waits for them in the cluster, and starts by itself."""
+
+_EXAMPLES = (
+    "pasps submit wordcount.py",
+    "pasps submit wordcount.py --name second --workers 4 -o topology.max.spout.pending=5000",
+    "pasps submit wordcount.py --py-files shared.py,models.zip --requirements requirements.txt --wait 300",
+    "PASPS_TOKEN=... pasps submit wordcount.py --master https://master.example:8627",
+)
+
+_CODES = """\
+exit codes:
+  0    it runs, or waits for places, or with --no-wait was taken
+  1    something in pasps broke, or no master answers
+  2    nothing was submitted: a wrong option, file, topology or token, a name in use, or no cluster is known
+  3    it was submitted, and could not start; it stays as failed until `pasps kill`
+  7    the master did not answer in time, or it is still starting after --wait seconds
+  130  Ctrl-C; once it is submitted it goes on
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps submit`."""
+    describe(parser, _WHAT, _EXAMPLES, _CODES)
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
+    add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
+    add("--name", help="submit it under this name")
+    add("--workers", metavar="N", type=at_least_one, help="worker processes (default: topology.workers, else as many as there are bolts)")
+    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
+    add("--py-files", metavar="F,...", action="append", default=[], help="zips, eggs, .py files or folders that it imports too")
+    add("--requirements", metavar="FILE", help="install what this asks for into an environment of its own, and ship that")
+    add("--inactive", action="store_true", help="with stopped spouts, until `pasps activate`")
+    add("--no-wait", action="store_true", help="be back as soon as the cluster has it")
+    add("--wait", metavar="S", type=seconds, default=60.0, help="follow it for at most S seconds (default: 60)")
+    add_master(parser, "the cluster whose master answers there (default: PASPS_MASTER, else the development cluster while it is up)")
+    add_json(parser, "one JSON object on standard output when it is done, and progress on standard error")
+
+
+def submit(options: argparse.Namespace) -> int:
+    """See the module."""
+    say = _say_aside if options.json else _say
+    request = request_of(options)
+    name = checked_here(request, say)
+    cluster = the_cluster(options.master)
+    _check_name(cluster, name)
+    with tempfile.TemporaryDirectory(prefix="pasps-submit-") as scratch:
+        package = Path(scratch) / "package.zip"
+        build_package(request, package, say)
+        taken = cluster.submit(package, say)
+    say(f"submitted {taken.name}")
+    start = Start(taken.name, "submitted", "")
+    if not options.no_wait:
+        start = follow_start(cluster, taken.name, options.wait, say, threading.Event().wait, SystemClock())
+    if options.json:
+        told = {"name": start.name, "state": start.state, "detail": start.detail, "workers": taken.workers, "master": cluster.url}
+        print(json.dumps(told), flush=True)
+    else:
+        print(start.text("" if options.master is None else f" --master {options.master}"), flush=True)
+    return start.exit_code
+
+
+def request_of(options: argparse.Namespace) -> PackageRequest:
+    """What the options ask for.
+
+    Raises:
+        InvalidError: a configuration key that is none, or with a wrong value.
+    """
+    return PackageRequest(
+        file=Path(options.file),
+        topology=options.topology,
+        name=options.name,
+        options=dict(parse_option(text) for text in options.option),
+        workers=options.workers,
+        py_files=tuple(Path(name) for names in options.py_files for name in names.split(",") if name),
+        requirements=None if options.requirements is None else Path(options.requirements),
+        inactive=options.inactive,
+    )
+
+
+def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | None:
+    """Its name, after its file was imported and its topology checked here; None when only the cluster can do that.
+
+    Raises:
+        InvalidError: it cannot be imported, or cannot run.
+    """
+    for given in request.py_files:
+        folder = given if given.suffix != ".py" and not (given / "__init__.py").is_file() else given.parent
+        sys.path.insert(0, str(folder.resolve()))
+    options = dict(request.options) | ({} if request.workers is None else {"topology.workers": request.workers})
+    try:
+        # what a file prints while it is imported must not be taken for JSON
+        with redirect_stdout(sys.stderr):
+            topology = load(str(request.file), request.topology)
+    except FileError as error:
+        if request.requirements is None or not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        say(f"module {error.__cause__.name!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
+        return request.name
+    return blueprint_of(topology, request.name, options).name
+
+
+def _check_name(cluster: MasterClient, name: str | None) -> None:
+    """Before anything long is done; the master has the last word."""
+    for view in cluster.topologies():
+        if view.name == name:
+            cure = f"choose another one with --name, or end that with `pasps kill {name}`"
+            raise InvalidError(f"topology {name!r} is in the cluster at {cluster.url} already, {view.state}; {cure}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _say_aside(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

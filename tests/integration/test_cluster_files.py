@@ -1,0 +1,156 @@
+"""What is brought here from a cluster: explanations, files for reports, logs; and the order to rebalance."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import importlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pasps.cli import exit_codes
+from pasps.cli.main import main
+from pasps.control import decision_log
+from pasps.control.decision_log import Record
+from pasps.control.plan import Plan
+from pasps.errors import BrokenError, InvalidError, ProtocolError
+from tests.integration.fake_master import Master, RefusalError, known_master, runs_here
+from tests.unit.report.builders import made_up, write_run
+
+pytestmark = pytest.mark.integration
+
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def master(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Master]:
+    with known_master(home, monkeypatch) as found:
+        yield found
+
+
+def called(name: str, *words: str) -> int:
+    """A command, with what it raises."""
+    module = importlib.import_module(f"pasps.cli.{name}")
+    parser = argparse.ArgumentParser()
+    module.add(parser)
+    code: int = getattr(module, name)(parser.parse_args(words))
+    return code
+
+
+# ---- explain, report
+
+
+def test_explain_asks_the_topology(master: Master, capsys: Shown) -> None:
+    master.verbs["explain"] = lambda arguments: f"because of {arguments}"
+    for words, given in ([], {}), (["doubled"], {"bolt": "doubled"}), (["doubling", "x", "--at", "9"], {"bolt": "x", "at": "9"}):
+        assert main(["explain", *words]) == exit_codes.OK
+        assert capsys.readouterr().out == f"doubling, running, {master.url}/v1/topologies/doubling\nbecause of {given}\n"
+
+
+def files(**content: bytes) -> dict[str, Any]:
+    return {"files": {name.replace("_", "."): base64.b64encode(data).decode() for name, data in content.items()}}
+
+
+def told_files(name: str, _: object) -> dict[str, Any]:
+    return {"files": {name: ""}}
+
+
+def test_decisions_are_brought_here_for_json_and_replay(master: Master, capsys: Shown) -> None:
+    line = decision_log.written(Record(1, 1.7e9, 30.0, "cycle", "pa-sps", None, Plan({}, held="no snapshot")))
+    master.verbs["files"] = lambda _: files(decisions_jsonl=line + b"\n")
+    assert main(["explain", "doubling", "--json"]) == exit_codes.OK
+    assert json.loads(capsys.readouterr().out)["number"] == 1
+    assert main(["explain", "--replay"]) == exit_codes.OK
+    assert "1 made no plan" in capsys.readouterr().out
+
+
+def test_explain_and_report_take_what_lives_before_what_is_over(master: Master, home: Path, capsys: Shown) -> None:
+    master.verbs["explain"] = lambda _: "because"
+    directory = runs_here(home, "here")
+    assert main(["explain", "here"]) == exit_codes.OK
+    assert capsys.readouterr().out.startswith(f"here, running, {directory}\n")
+    runs_here(home)
+    assert main(["explain", "doubling"]) == exit_codes.INVALID
+    assert "runs twice" in capsys.readouterr().err
+    assert main(["explain", "nonsense", "x", "--master", master.url]) == exit_codes.INVALID
+    assert "no topology named 'nonsense' runs in the cluster" in capsys.readouterr().err
+
+
+def test_report_is_made_of_the_files_of_the_topology(master: Master, home: Path, capsys: Shown) -> None:
+    master.verbs["files"] = lambda _: files(run_json=b"{}")
+    assert main(["report", "doubling", "--out", str(home / "out")]) == exit_codes.INVALID
+    assert "expected metrics.jsonl in the directory of a run" in capsys.readouterr().err
+    run = write_run(home / "run", *made_up(40, 10))
+    master.verbs["files"] = lambda _: {"files": {path.name: base64.b64encode(path.read_bytes()).decode() for path in run.iterdir()}}
+    assert main(["report", "--json", "--out", str(home / "out")]) == exit_codes.OK
+    assert json.loads(capsys.readouterr().out)["measures"]["samples"] == 40
+    assert (home / "out" / "report.html").is_file()
+    for name in ("../evil", ".hidden", "a/b", ""):
+        master.verbs["files"] = partial(told_files, name)
+        assert main(["report"]) == exit_codes.BROKEN
+        assert f"has a file {name!r}; expected a plain name" in capsys.readouterr().err
+
+
+# ---- logs, rebalance
+
+
+def test_logs_of_all_come_as_the_topology_puts_them(master: Master, capsys: Shown) -> None:
+    master.verbs["logs"] = lambda arguments: {"worker": None, "host": "", "text": f"==> w0 <==\n{arguments}\n", "offset": 0}
+    assert called("logs", "doubling", "--lines", "5") == exit_codes.OK
+    assert capsys.readouterr().out == "==> w0 <==\n{'lines': 5}\n"
+
+
+def test_logs_are_followed_from_where_the_last_look_ended(master: Master, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pasps.cli.logs._LOOK_SECONDS", 0.01)
+    seen: list[dict[str, Any]] = []
+
+    def told(arguments: dict[str, Any]) -> dict[str, Any]:
+        seen.append(arguments)
+        if len(seen) == 2:
+            raise BrokenError("no master leads now")
+        if len(seen) == 4:
+            master.topologies.clear()
+        return {"worker": "w0", "host": "node-2", "text": f"line {len(seen)}\n", "offset": 10 * len(seen)}
+
+    master.verbs["logs"] = told
+    assert called("logs", "--worker", "w0", "-f", "--lines", "7") == exit_codes.OK
+    assert capsys.readouterr().out == "line 1\nline 3\nline 4\ndoubling: it ended\n"
+    after = {"worker": "w0", "offset": 10}
+    assert seen == [{"worker": "w0", "lines": 7}, after, after, {"worker": "w0", "offset": 30}]
+
+
+def test_logs_as_json_name_worker_and_host(master: Master, capsys: Shown) -> None:
+    master.verbs["logs"] = lambda arguments: {"worker": arguments["worker"], "host": "node-2", "text": "a\nb\n", "offset": 4}
+    assert called("logs", "--json") == exit_codes.OK
+    assert json.loads(capsys.readouterr().out) == {"worker": "w0", "host": "node-2", "text": "a\nb"}
+    master.verbs["logs"] = lambda _: {}
+    with pytest.raises(ProtocolError, match="expected a log with text and offset"):
+        called("logs", "--worker", "w0")
+
+
+def test_rebalance_says_that_it_restarts(master: Master, capsys: Shown) -> None:
+    assert called("rebalance", "doubling", "--workers", "4", "--pool", "doubled=8", "-w", "2") == exit_codes.OK
+    assert "doubling: its workers are being restarted with 4 workers, pool doubled=8" in capsys.readouterr().out
+    assert master.bodies() == [{"workers": 4, "pools": {"doubled": 8}, "wait": 2.0}]
+    assert called("rebalance", "--json") == exit_codes.OK
+    assert json.loads(capsys.readouterr().out) == {"name": "doubling", "workers": None, "pools": {}, "wait": None}
+    master.refusal = RefusalError(422, "InvalidError", "there is no bolt 'x'")
+    with pytest.raises(InvalidError, match="--pool 'doubled': expected bolt=n"):
+        called("rebalance", "--pool", "doubled")
+
+
+@pytest.mark.parametrize(("name", "said"), [("logs", "keeps no log"), ("rebalance", "workers and pools stay as they were started")])
+def test_a_run_of_this_machine_has_none_of_these(home: Path, name: str, said: str) -> None:
+    runs_here(home, "here")
+    with pytest.raises(InvalidError, match=said):
+        called(name, "here")
