@@ -48,9 +48,14 @@ def summary(name: str) -> str:
     return f"{topology(name)}/summary"
 
 
+def incarnations(name: str) -> str:
+    """The counters of its workers are below."""
+    return f"{topology(name)}/incarnations"
+
+
 def incarnation(name: str, worker: str) -> str:
     """A counter: how often that worker was started."""
-    return f"{topology(name)}/incarnations/{worker}"
+    return f"{incarnations(name)}/{worker}"
 
 
 def workers(name: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
-from pasps.cluster.package_layout import ENVIRONMENT, SUBMISSION
+from pasps.cluster.package_layout import ENVIRONMENT, SUBMISSION, PackageError
 from pasps.cluster.submission import encoded, submission_of
 from pasps.cluster.unpack import take_environment
 from pasps.errors import BrokenError
@@ -34,6 +35,8 @@ def split(package: Path, directory: Path) -> tuple[Path, Path | None]:
                     slim.writestr(info, encoded(replace(submission_of(archive.read(info), SUBMISSION), python=None)))
                 elif info.filename != ENVIRONMENT:
                     slim.writestr(info, archive.read(info))
-    except (OSError, zipfile.BadZipFile) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise PackageError(f"{package}: expected a package as `pasps submit` makes them: {error}; submit it again") from error
+    except OSError as error:
         raise BrokenError(f"{package}: its parts cannot be written into {directory}: {error}") from error
     return code, environment

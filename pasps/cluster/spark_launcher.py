@@ -22,7 +22,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.util import InheritableThread
 
 from pasps.cluster.launcher import WorkerHandle
-from pasps.errors import BrokenError
+from pasps.errors import BrokenError, InvalidError
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,9 @@ _ALWAYS = "1000000000"
 """Spark counts failures of a task in an int, and gives up at the last one."""
 _STUCK_SECONDS = 4.0
 """After so long without a successor, a worker that was ended is taken to have stopped rather than died, and its job is cancelled."""
+_QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_YARN_OVERHEAD = "1g"
+"""YARN ends a container whose Python processes take more than was asked for beside the executor's own memory."""
 _LOOK_SECONDS = 0.25
 _PAUSE_SECONDS = 0.5
 
@@ -77,13 +80,16 @@ class SparkJob:
 
 
 def settings(job: SparkJob, workers: int) -> dict[str, str]:
-    """Spark's configuration for so many workers. Pure.
+    """Spark's configuration for so many workers. Pure. Raises InvalidError for numbers that cannot be.
 
     An executor takes `spark.executor.cores` of them, and there are as many whole executors as that needs, so that workers spread
     over executors and so over hosts: left alone, all jobs go to the executor that registers first.
     """
-    per_executor = int(job.conf.get("spark.executor.cores", min(WORKERS_PER_EXECUTOR, workers)))
-    executors = -(-workers // per_executor)
+    per_task = _count(job, "spark.task.cpus", 1)
+    per_executor = _count(job, "spark.executor.cores", min(WORKERS_PER_EXECUTOR, workers) * per_task)
+    if per_executor < per_task:
+        raise InvalidError(f"spark.executor.cores: expected at least the {per_task} of spark.task.cpus, got {per_executor}")
+    executors = -(-workers // (per_executor // per_task))
     wanted = {
         "spark.master": job.master,
         "spark.app.name": job.name,
@@ -93,7 +99,6 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
-        "spark.task.cpus": "1",
         "spark.task.maxFailures": _ALWAYS,
         "spark.executor.maxNumFailures": _ALWAYS,
         "spark.stage.maxConsecutiveAttempts": _ALWAYS,
@@ -106,12 +111,24 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.driver.host": job.advertise or job.host,
         "spark.driver.bindAddress": job.host,
         "spark.submit.deployMode": "client",
+        # executors only hold workers: what matters is that they are there soon
+        "spark.executor.extraJavaOptions": _QUICK_JAVA,
+        "spark.driver.extraJavaOptions": _QUICK_JAVA,
     }
-    if job.archives:
-        wanted["spark.archives"] = ",".join(job.archives)
-    if job.files:
-        wanted["spark.files"] = ",".join(job.files)
-    return {**wanted, **job.conf}
+    if job.master == "yarn":
+        wanted["spark.executor.memoryOverhead"] = _YARN_OVERHEAD
+    found = {**wanted, **job.conf}
+    for key, own in (("spark.archives", job.archives), ("spark.files", job.files)):
+        if own:
+            found[key] = ",".join([*own, *filter(None, job.conf.get(key, "").split(","))])
+    return found
+
+
+def _count(job: SparkJob, key: str, usual: int) -> int:
+    text = job.conf.get(key, str(usual))
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidError(f"{key}: expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def call_entry(entry: str, arguments: Mapping[str, Any], place: str) -> None:
@@ -149,6 +166,7 @@ class SparkLauncher:
         Raises:
             BrokenError: Java is missing, or the Spark master does not take it.
         """
+        settings(self.job, self._workers)  # what is wrong with it is not Spark's fault
         try:
             self._context = await asyncio.to_thread(self._connect)
         except Exception as error:

@@ -10,8 +10,6 @@ from pasps.daemons.messages import LogText, ReadLog
 from pasps.errors import InvalidError
 
 _MOST_LOG_BYTES = 1 << 20
-_LINE_BYTES = 400
-"""So long a line is taken to be when the last lines are looked for."""
 
 
 def address_to_bind(wanted: str, reached_by: str) -> str:
@@ -32,7 +30,7 @@ def address_to_bind(wanted: str, reached_by: str) -> str:
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             # nothing is sent: the system only chooses the interface
-            probe.connect((str(next(network.hosts())), 9))
+            probe.connect((str(next(iter(network.hosts()))), 9))
             own = probe.getsockname()[0]
         except OSError as error:
             raise InvalidError(f"pasps.worker.host: no way from this machine into the network {wanted}: {error}") from error
@@ -52,8 +50,10 @@ def log_text(path: Path | None, asked: ReadLog) -> LogText:
                 file.seek(asked.offset)
                 data = file.read(_MOST_LOG_BYTES)
                 return LogText(asked.number, data.decode(errors="replace"), asked.offset + len(data))
-            file.seek(max(0, end - min(_MOST_LOG_BYTES, asked.lines * _LINE_BYTES)))
-            tail = file.read().decode(errors="replace").splitlines(keepends=True)[-asked.lines :]
+            begin = file.seek(max(0, end - _MOST_LOG_BYTES))
+            rest = file.readline() if begin else b""  # of a line that began before
+            data = file.read(max(0, end - file.tell())) or rest
+            tail = data.decode(errors="replace").splitlines(keepends=True)[-asked.lines :]
             return LogText(asked.number, "".join(tail), end)
     except OSError as error:
         return LogText(asked.number, f"{path} cannot be read: {error}\n", 0)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -198,6 +199,6 @@ def _master(home: Path, state: ClusterState) -> Part:
         (port,),
         needs=("zookeeper",),
         command=lambda _: [sys.executable, "-P", "-m", "pasps", "master", *options],
-        probe=health_probe(port, master_complaint),
+        probe=health_probe(port, partial(master_complaint, port)),
         secrets=token_variables(state),
     )

@@ -68,9 +68,10 @@ def predictor_complaint(said: Any) -> str | None:
     return None if said["status"] == "ready" else "it loads its libraries"
 
 
-def master_complaint(said: Any) -> str | None:
-    """It leads."""
-    return None if said["leads"] else "it does not lead yet"
+def master_complaint(port: int, said: Any) -> str | None:
+    """It leads, or it waits behind another one; its own entry from before it was killed is no other one."""
+    another = said["leader"] is not None and not said["leader"].endswith(f":{port}")
+    return None if said["leads"] or another else "it does not lead yet"
 
 
 def healthz(port: int) -> Any:

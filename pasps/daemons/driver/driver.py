@@ -96,7 +96,7 @@ class Driver:
     async def _run(self) -> int:
         await self._take_over()
         entry = await self._store.read(layout.topology(self._name))
-        if entry is None:
+        if entry is None or not entry.value:
             raise InvalidError(f"there is no submission of {self._name!r} in the store any more")
         submission = submission_of(entry.value, layout.topology(self._name))
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
@@ -115,7 +115,7 @@ class Driver:
         finally:
             for task in list(self._tasks):
                 task.cancel()
-            await keeper.close()
+            await keeper.close(keep=not self._standing.replaced)
             await launcher.stop()
             await gate.close()
             await self._standing.close()
@@ -128,6 +128,7 @@ class Driver:
         """
         await self._wanted.begin()
         if self._wanted.later is not None:
+            self._standing.replaced = True
             raise BrokenError(f"driver {self._wanted.later} of {self._name} is there, this is only {self._options.epoch}")
         self._standing.restart = self._wanted.desired.restart
         self._standing.say("starting")
@@ -185,6 +186,7 @@ class Driver:
         wanted, master = self._wanted.desired, self._master
         seconds = DRAIN_SECONDS if wanted.wait is None else wanted.wait
         if self._wanted.later is not None:
+            self._standing.replaced = True
             self._end(Ending(f"driver {self._wanted.later} has taken over"))
         elif wanted.state == "killed":
             self._end(Ending("stopped", seconds, for_good=True, code=ENDED))
@@ -250,5 +252,5 @@ def _opened(options: DriverOptions, sha256: str) -> tuple[Unpacked, Parts]:
     for old in home.glob("package-*"):  # of drivers before this one
         shutil.rmtree(old, ignore_errors=True)
     directory = home / f"package-{options.epoch}"
-    parts = split(package, directory / "parts")
-    return unpack(package, directory / "code", sha256=sha256), parts
+    unpacked = unpack(package, directory / "code", sha256=sha256)
+    return unpacked, split(package, directory / "parts")

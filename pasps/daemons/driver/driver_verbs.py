@@ -30,7 +30,7 @@ def add_driver_verbs(verbs: TopologyVerbs, master: TopologyMaster, directory: Pa
         if worker is not None:
             found = await master.workforce.read_log(worker, offset, lines)
             return {"worker": worker, "host": master.workforce.hosts().get(worker, ""), "text": found.text, "offset": found.offset}
-        parts = [await _part(master, name, lines) for name in master.workforce.ids]
+        parts = await asyncio.gather(*(_part(master, name, lines) for name in master.workforce.ids))
         return {"worker": None, "host": "", "text": "".join(parts), "offset": 0}
 
     async def files() -> dict[str, dict[str, str]]:

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_EVERYWHERE = ("0.0.0.0", "::")
+
 
 @dataclass(frozen=True, slots=True)
 class DriverOptions:
@@ -39,4 +41,6 @@ def parsed(words: Sequence[str] | None = None) -> DriverOptions:
     found = parser.parse_args(words)
     if not found.advertise:
         found.advertise = found.bind
+    if found.advertise in _EVERYWHERE:
+        parser.error(f"--advertise: {found.advertise} is no address that others can connect to; give this machine's own")
     return DriverOptions(**vars(found))

@@ -14,11 +14,15 @@ from pasps.daemons.run_record import RunState
 
 
 class Standing:
-    """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began."""
+    """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began.
+
+    Once it is `replaced` nothing more is said: the entry is another driver's.
+    """
 
     def __init__(self, entry: Latest, options: DriverOptions, clock: Clock) -> None:
         self.address: tuple[str, int] | None = None
         self.restart = 0
+        self.replaced = False
         self.directory: RunDirectory | None = None
         self._entry, self._options, self._clock = entry, options, clock
 
@@ -35,6 +39,8 @@ class Standing:
 
     def say(self, state: str, detail: str = "") -> None:
         """Let masters see it."""
+        if self.replaced:
+            return
         options = self._options
         self._entry.put(
             encoded(

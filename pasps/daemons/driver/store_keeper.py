@@ -54,21 +54,24 @@ class StoreKeeper:
         self = cls(store, name, connect, credentials, clock)
         table = await self._read(layout.table(name), ActivationTable)
         starts = await self._read(layout.positions(name), dict[int, Start])
-        if table is not None:
-            active = {component: len(routing.active) for component, routing in table.components.items()}
-            self.resume = Resume(table.version, active, starts or {})
+        components = {} if table is None else table.components
+        active = {component: len(routing.active) for component, routing in components.items()}
+        self.resume = Resume(0 if table is None else table.version, active, starts or {})
+        for worker in await store.children(layout.incarnations(name)):
+            self._incarnations[worker] = await self._read(layout.incarnation(name, worker), int) or 0
         self._watch = store.watch(layout.workers(name), self._changed.set)
         self._reading = asyncio.get_running_loop().create_task(self._follow_registrations())
         return self
 
-    async def close(self) -> None:
-        """Write what is still to be written, for a moment."""
+    async def close(self, *, keep: bool = True) -> None:
+        """Write what is still to be written, for a moment; without `keep` nothing more, because it is another driver's now."""
         self._watch.cancel()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
         for latest in (self._table, self._assignment, self._positions):
-            await latest.flush(INTEND_SECONDS)
+            if keep:
+                await latest.flush(INTEND_SECONDS)
             await latest.close()
 
     async def incarnation(self, worker: str) -> int:

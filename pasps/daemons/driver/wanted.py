@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pasps.cluster import layout
 from pasps.cluster.store import Store
 from pasps.cluster.submission import Desired, desired_of, driver_of
-from pasps.errors import PaspsError
+from pasps.errors import InvalidError, PaspsError
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +33,12 @@ class Wanted:
         if entry is not None:
             self.desired = desired_of(entry.value, layout.desired(self._name))
         entry = await self._store.read(layout.driver(self._name))
-        if entry is not None:
-            epoch = driver_of(entry.value, layout.driver(self._name)).epoch
+        if entry is not None and entry.value:
+            try:
+                epoch = driver_of(entry.value, layout.driver(self._name)).epoch
+            except InvalidError as error:  # what is wanted is known all the same
+                _log.warning("%s", error)
+                return
             self.later = epoch if epoch > self._epoch else None
 
     async def follow(self, changed: Callable[[], None]) -> None:

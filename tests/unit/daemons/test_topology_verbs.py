@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -45,6 +46,7 @@ class Master:
         self.errors: deque[ErrorReport] = deque()
         self.elastic: Elastic | None = None
         self.awake = True
+        self.workforce = SimpleNamespace(ids=["w0"])
 
     def workers(self) -> list[WorkerInfo]:
         return [WorkerInfo("w0", 41, "127.0.0.1", 7000)]

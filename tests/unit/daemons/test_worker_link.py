@@ -11,7 +11,7 @@ import pytest
 
 from pasps.clock import SystemClock
 from pasps.daemons.control_thread import MOST_CONTROL_BYTES, encode_frame
-from pasps.daemons.messages import Address, Dial, Linked, ToWorker
+from pasps.daemons.messages import Address, Dial, FromWorker, Linked, ToWorker
 from pasps.daemons.worker_link import WorkerLink
 from pasps.errors import BrokenError
 from pasps.transport.frames import FrameReader
@@ -51,7 +51,7 @@ class WorkerEnd:
         data = await asyncio.get_running_loop().sock_recv(self._socket, 1 << 16)
         return [self._decode(payload) for payload in self._reader.feed(data)]
 
-    async def say(self, message: Linked) -> None:
+    async def say(self, message: FromWorker) -> None:
         await asyncio.get_running_loop().sock_sendall(self._socket, encode_frame(message))
 
     def end(self) -> None:

@@ -1,0 +1,271 @@
+"""Workers that come to the gate over real sockets: the right ones get in, everybody else is turned away and holds up nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import os
+import socket
+
+import pytest
+
+from pasps.daemons import enlisting
+from pasps.daemons.enlisting import Gate
+from pasps.errors import AuthenticationError, BrokenError
+from tests.integration.gate_bench import PATIENCE, SECRET, Bench, run
+from tests.integration.tcp_peers import until
+
+pytestmark = pytest.mark.integration
+
+REQUEST = {"place": "w0", "where": ["here", "/there"], "pid": 7, "nonce": "n"}
+
+
+async def passes(one: socket.socket, other: socket.socket) -> None:
+    """What one end says, the other hears."""
+    one.setblocking(False)
+    other.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(one, b"ping")
+    async with asyncio.timeout(PATIENCE):
+        assert await loop.sock_recv(other, 100) == b"ping"
+
+
+def is_closed(control: socket.socket) -> bool:
+    """Whether the other end hung up."""
+    control.settimeout(PATIENCE)
+    try:
+        return control.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_both_know_the_secret_and_have_a_connection() -> None:
+    async def body(bench: Bench) -> None:
+        worker = await bench.enlisted("w0")
+        found = await bench.taken("w0")
+        assert (found.place, found.pid, found.where) == ("w0", os.getpid(), (socket.gethostname(), os.getcwd()))
+        assert worker.gettimeout() is None
+        await passes(worker, found.control)
+        await passes(found.control, worker)
+        worker.close()
+        found.control.close()
+
+    run(body)
+
+
+def test_who_takes_a_place_waits_for_who_comes_for_it_but_not_for_ever() -> None:
+    async def body(bench: Bench) -> None:
+        assert await bench.gate.take("w0", 0.0) is None
+        taking = asyncio.create_task(bench.taken("w1"))
+        first, second = await bench.enlisted("w0"), await bench.enlisted("w1")
+        assert (await taking).place == "w1"
+        assert bench.gate.waiting() == 1
+        (await bench.taken("w0")).control.close()
+        (await taking).control.close()
+        first.close()
+        second.close()
+
+    run(body)
+
+
+def test_many_that_come_at_once_all_get_their_places() -> None:
+    async def body(bench: Bench) -> None:
+        places = [f"w{index}" for index in range(20)]
+        workers = await asyncio.gather(*(bench.enlisted(place) for place in places))
+        found = await asyncio.gather(*(bench.taken(place) for place in places))
+        assert [one.place for one in found] == places
+        for worker, one in zip(workers, found, strict=True):
+            await passes(one.control, worker)
+            worker.close()
+            one.control.close()
+
+    run(body)
+
+
+def test_a_worker_with_another_secret_does_not_believe_the_master() -> None:
+    async def body(bench: Bench) -> None:
+        with pytest.raises(AuthenticationError, match=r"w0.*does not know the secret"):
+            await bench.enlisted("w0", b"another")
+        await bench.still_works()
+        assert bench.gate.waiting() == 0
+
+    run(body)
+
+
+def test_a_worker_that_goes_on_without_the_secret_is_turned_away(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(bench: Bench) -> None:
+        reader, writer = await bench.connect()
+        writer.write(json.dumps(REQUEST).encode() + b"\n")
+        challenge = json.loads(await reader.readline())
+        assert set(challenge) == {"nonce", "proof"}
+        # the master's own proof sent back is none
+        writer.write(json.dumps({"proof": challenge["proof"]}).encode() + b"\n")
+        assert await reader.read() == b""
+        writer.close()
+        assert bench.gate.waiting() == 0
+        await bench.still_works()
+
+    run(body)
+    assert "process 7 on here does not know the secret" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xfe\n",
+        b'"\xed\xa0\x80"\n',
+        b"{}\n",
+        b'{"place": 1, "where": ["here"], "pid": 7, "nonce": "n"}\n',
+        b"x" * 5000,
+        b"x" * 4096 + b"\n",
+        json.dumps(REQUEST).encode() + b"\n" + b"no proof\n",
+        json.dumps(REQUEST).encode() + b"\n" + b'{"proof": "\xc3\xa9\\ud83d\\ude00"}\n',
+        json.dumps(REQUEST | {"pid": 10**30}).encode() + b'\n{"proof": ""}\n',
+        json.dumps(REQUEST | {"where": []}).encode() + b'\n{"proof": ""}\n',
+    ],
+    ids=range(12),
+)
+def test_garbage_is_turned_away_with_a_warning(said: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(bench: Bench) -> None:
+        reader, writer = await bench.connect()
+        first, mid, rest = said.partition(b"\n")
+        writer.write(first + mid)
+        if rest:
+            await reader.readline()
+            writer.write(rest)
+        with contextlib.suppress(ConnectionResetError):  # it did not read all of it
+            async with asyncio.timeout(PATIENCE):
+                await reader.read()
+        writer.close()
+        assert bench.gate.waiting() == 0
+        await bench.still_works()
+
+    run(body)
+    assert "somebody who is no worker of this topology was turned away" in caplog.text
+
+
+def test_who_hangs_is_turned_away_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(bench: Bench) -> None:
+        silent, halfway, unproven = [await bench.connect() for _ in range(3)]
+        halfway[1].write(b'{"place":')
+        unproven[1].write(json.dumps(REQUEST).encode() + b"\n")
+        await bench.still_works()
+        assert json.loads(await unproven[0].readline())["nonce"]
+        for reader, writer in (silent, halfway, unproven):
+            assert await reader.read() == b""
+            writer.close()
+        await bench.still_works()
+
+    monkeypatch.setattr(enlisting, "ENLIST_SECONDS", 0.3)
+    run(body)
+
+
+def test_who_leaves_halfway_harms_nobody() -> None:
+    async def body(bench: Bench) -> None:
+        for said in (b"", b'{"place":', json.dumps(REQUEST).encode() + b"\n"):
+            _, writer = await bench.connect()
+            writer.write(said)
+            writer.transport.abort()
+        await bench.still_works()
+        assert bench.gate.waiting() == 0
+
+    run(body)
+
+
+def test_a_second_one_for_a_place_replaces_the_first() -> None:
+    async def body(bench: Bench) -> None:
+        first = await bench.enlisted("w0")
+        await until(lambda: bench.gate.waiting() == 1, "the first")
+        second = await bench.enlisted("w0")
+        assert await asyncio.to_thread(is_closed, first)
+        assert bench.gate.waiting() == 1
+        found = await bench.taken("w0")
+        await passes(second, found.control)
+        assert bench.gate.waiting() == 0
+        for control in (first, second, found.control):
+            control.close()
+
+    run(body)
+
+
+def test_one_that_was_taken_is_not_ended_by_its_successor() -> None:
+    async def body(bench: Bench) -> None:
+        first = await bench.enlisted("w0")
+        taken = await bench.taken("w0")
+        second = await bench.enlisted("w0")
+        successor = await bench.taken("w0")
+        await passes(first, taken.control)
+        await passes(second, successor.control)
+        for control in (first, second, taken.control, successor.control):
+            control.close()
+
+    run(body)
+
+
+def test_closing_sends_away_who_waits_and_who_is_half_in() -> None:
+    async def body(bench: Bench) -> None:
+        waiting, taken = await bench.enlisted("w0"), await bench.enlisted("w1")
+        kept = await bench.taken("w1")
+        silent, unproven = await bench.connect(), await bench.connect()
+        unproven[1].write(json.dumps(REQUEST).encode() + b"\n")
+        await unproven[0].readline()
+        await until(lambda: bench.gate.waiting() == 1, "who waits")
+        await bench.gate.close()
+        for reader, writer in (silent, unproven):
+            assert await reader.read() == b""
+            writer.close()
+        assert await asyncio.to_thread(is_closed, waiting)
+        assert bench.gate.waiting() == 0
+        await passes(taken, kept.control)
+        with pytest.raises(BrokenError, match=r"place w0: .*cannot be reached"):
+            await bench.enlisted("w0")
+        for control in (waiting, taken, kept.control):
+            control.close()
+
+    run(body)
+
+
+def test_closing_in_the_moment_in_which_somebody_comes_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(bench: Bench) -> None:
+        loop = asyncio.get_running_loop()
+        accept, closing = loop.sock_accept, list[asyncio.Task[None]]()
+
+        async def accepted(listening: socket.socket) -> tuple[socket.socket, object]:
+            found = await accept(listening)
+            closing.append(asyncio.create_task(bench.gate.close()))
+            return found
+
+        monkeypatch.setattr(loop, "sock_accept", accepted)
+        reader, writer = await bench.connect()
+        assert await reader.read() == b""
+        writer.close()
+        await closing[0]
+
+    run(body)
+
+
+def test_a_gate_that_cannot_accept_for_a_moment_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(bench: Bench) -> None:
+        loop = asyncio.get_running_loop()
+        accept, failures = loop.sock_accept, [OSError(errno.EMFILE, "Too many open files"), ConnectionAbortedError()]
+
+        async def failing(listening: socket.socket) -> tuple[socket.socket, object]:
+            if failures:
+                raise failures.pop()
+            return await accept(listening)
+
+        monkeypatch.setattr(loop, "sock_accept", failing)
+        await bench.still_works()
+        await bench.still_works()
+        assert failures == []
+
+    run(body)
+
+
+def test_a_gate_needs_an_interface_that_is_there() -> None:
+    with pytest.raises(BrokenError, match=r"on 203\.0\.113\.1: .*--bind"):
+        asyncio.run(Gate(SECRET).open("203.0.113.1"))

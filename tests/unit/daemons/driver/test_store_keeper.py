@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+
+from pasps.activation import ActivationTable, Routing, first_table, with_active
+from pasps.cluster import layout
+from pasps.cluster.memory_store import MemoryStore, MemoryTree
+from pasps.cluster.store import StoreUnavailableError
+from pasps.daemons.driver import latest, store_keeper
+from pasps.daemons.driver.store_keeper import StoreKeeper
+from pasps.daemons.keeper import Resume
+from pasps.daemons.messages import Address, RegisterAt, Start
+from pasps.testing.clock import FakeClock
+from tests.unit.daemons.driver.rounds import HangingStore, rounds, until, until_value, value_at
+
+NAME = "words"
+WORKERS = {"w0": 1, "w1": 1}
+HOSTS = {"w0": "here", "w1": "there"}
+STARTS = {1: Start(b"\x80\x05", 3, b"\xff"), 2: Start(None, 0, None)}
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latest, "_RETRY_SECONDS", 0.0)
+
+
+def table() -> ActivationTable:
+    return first_table({"words": Routing((0,), ("w0",)), "count": Routing((0,), ("w0", "w1"), (0, 0))}, WORKERS)
+
+
+class Bench:
+    """Drivers that come one after the other, a worker, and somebody who looks."""
+
+    def __init__(self) -> None:
+        tree = MemoryTree()
+        self.store, self.worker, self.other = tree.session(), tree.session(), tree.session()
+        self.keepers: list[StoreKeeper] = []
+
+    async def load(self, store: MemoryStore | None = None) -> StoreKeeper:
+        self.keepers.append(await StoreKeeper.load(store or self.store, NAME, "h1:2181/pasps", "me:pw", FakeClock()))
+        return self.keepers[-1]
+
+    async def kept(self) -> ActivationTable:
+        entry = await self.other.read(layout.table(NAME))
+        assert entry is not None
+        return msgspec.json.decode(entry.value, type=ActivationTable)
+
+    async def register(self, worker: str, incarnation: int, port: int) -> None:
+        address = msgspec.json.encode(Address("127.0.0.1", port, incarnation))
+        await self.worker.register(layout.registration(NAME, worker, incarnation), address)
+
+
+def run(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        bench = Bench()
+        async with asyncio.timeout(5):
+            await body(bench)
+            for keeper in bench.keepers:
+                await keeper.close()
+
+    asyncio.run(whole())
+
+
+def test_a_topology_that_never_ran_begins_at_the_beginning() -> None:
+    async def body(bench: Bench) -> None:
+        assert (await bench.load()).resume == Resume()
+
+    run(body)
+
+
+def test_the_next_driver_goes_on_where_this_one_was() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        grown = with_active(table(), "count", 2)
+        keeper.acted(grown, HOSTS)
+        keeper.reached(STARTS)
+        await keeper.close()
+        assert (await bench.load()).resume == Resume(2, {"words": 1, "count": 2}, STARTS)
+        assert await bench.kept() == grown
+        assignment = msgspec.json.decode(await value_at(bench.other, layout.assignment(NAME)) or b"")
+        assert assignment == {"hosts": HOSTS, "replicas": {"words": ["w0"], "count": ["w0", "w1"]}}
+
+    run(body)
+
+
+def test_the_last_positions_are_kept_though_others_were_kept_a_moment_before() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        keeper.acted(table(), HOSTS)
+        keeper.reached({1: Start(b"1", 0, None)})
+        await until_value(bench.other, layout.positions(NAME), msgspec.json.encode({1: Start(b"1", 0, None)}))
+        keeper.reached(STARTS)
+        await keeper.close()
+        assert (await bench.load()).resume.starts == STARTS
+
+    run(body)
+
+
+@pytest.mark.parametrize("wrong", [b"", b"no json", b"[]", b'{"version": "1"}', b"\xff"])
+def test_what_cannot_be_understood_is_not_used_but_told(wrong: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(bench: Bench) -> None:
+        for path in (layout.table(NAME), layout.positions(NAME)):
+            await bench.other.write(path, wrong)
+        assert (await bench.load()).resume == Resume()
+
+    run(body)
+    assert f"{layout.table(NAME)} holds something else" in caplog.text
+
+
+def test_without_the_store_there_is_no_keeper() -> None:
+    async def body(bench: Bench) -> None:
+        bench.store.cut()
+        with pytest.raises(StoreUnavailableError):
+            await bench.load()
+
+    run(body)
+
+
+# ---- tables
+
+
+def test_an_intent_is_there_when_that_was_awaited() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        await keeper.intend(table())
+        assert await bench.kept() == table()
+
+    run(body)
+
+
+def test_an_intent_does_not_wait_for_a_store_that_is_away_and_the_table_comes_later() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        bench.store.cut()
+        await keeper.intend(table())
+        keeper.acted(table(), HOSTS)
+        await rounds()
+        assert await value_at(bench.other, layout.table(NAME)) is None
+        bench.store.mend()
+        await until_value(bench.other, layout.table(NAME), msgspec.json.encode(table()))
+
+    run(body)
+
+
+def test_an_intent_waits_for_a_store_that_hangs_no_longer_than_a_moment(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(bench: Bench) -> None:
+        store = HangingStore()
+        keeper = await bench.load(store)
+        await keeper.intend(table())
+        assert store.hung == 1
+
+    monkeypatch.setattr(store_keeper, "INTEND_SECONDS", 0.001)
+    run(body)
+    assert "table 1 is acted on before it is kept" in caplog.text
+
+
+def test_an_intent_that_came_to_nothing_is_replaced_by_the_table_that_was_published() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        keeper.acted(table(), HOSTS)
+        await until_value(bench.other, layout.table(NAME), msgspec.json.encode(table()))
+        await keeper.intend(with_active(table(), "count", 2))
+        published = table().following()
+        keeper.acted(published, HOSTS)
+        await until_value(bench.other, layout.table(NAME), msgspec.json.encode(published))
+
+    run(body)
+
+
+# ---- incarnations
+
+
+def test_incarnations_are_counted_for_each_worker_over_all_drivers() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        assert [await keeper.incarnation("w0"), await keeper.incarnation("w0"), await keeper.incarnation("w1")] == [1, 2, 1]
+        assert await (await bench.load()).incarnation("w0") == 3
+
+    run(body)
+
+
+def test_while_the_store_is_away_incarnations_are_counted_on_and_the_store_hears_of_it_later() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        assert await keeper.incarnation("w0") == 1
+        bench.store.cut()
+        assert [await keeper.incarnation("w0") for _ in range(3)] == [2, 3, 4]
+        bench.store.mend()
+        assert await keeper.incarnation("w0") == 5
+        assert await (await bench.load()).incarnation("w0") == 6
+
+    run(body)
+
+
+def test_a_new_driver_that_lost_the_store_again_does_not_count_from_the_beginning() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        for _ in range(3):
+            await keeper.incarnation("w0")
+        successor = await bench.load()
+        bench.store.cut()
+        assert await successor.incarnation("w0") > 3
+
+    run(body)
+
+
+# ---- workers
+
+
+def test_where_workers_are_is_what_the_newest_of_each_has_registered() -> None:
+    async def body(bench: Bench) -> None:
+        await bench.register("w0", 9, 1009)
+        keeper = await bench.load()
+        await bench.register("w0", 10, 1010)
+        await bench.register("w-1", 1, 2001)
+        await until(lambda: len(keeper.addresses(["w0", "w-1"])) == 2, "both")
+        assert keeper.addresses(["w0", "w-1", "w2"]) == {"w0": Address("127.0.0.1", 1010, 10), "w-1": Address("127.0.0.1", 2001, 1)}
+        assert keeper.addresses(["w-1"]) == {"w-1": Address("127.0.0.1", 2001, 1)}
+
+    run(body)
+
+
+def test_a_worker_whose_session_ends_is_nowhere() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        await bench.register("w0", 1, 1001)
+        await until(lambda: bool(keeper.addresses(["w0"])), "w0")
+        await bench.worker.close()
+        await until(lambda: not keeper.addresses(["w0"]), "its end")
+
+    run(body)
+
+
+def test_while_the_store_is_away_workers_are_where_they_were_and_afterwards_where_they_are() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        await bench.register("w0", 1, 1001)
+        await until(lambda: bool(keeper.addresses(["w0"])), "w0")
+        bench.store.cut()
+        await bench.register("w0", 2, 1002)
+        await rounds()
+        assert keeper.addresses(["w0"])["w0"].port == 1001
+        bench.store.mend()
+        await until(lambda: keeper.addresses(["w0"])["w0"].port == 1002, "the newer one")
+
+    run(body)
+
+
+@pytest.mark.parametrize("entry", ["w0-1", "nonsense", "w0-x"])
+def test_a_registration_that_is_none_is_left_out(entry: str) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.other.write(f"{layout.workers(NAME)}/{entry}", b"nobody")
+        keeper = await bench.load()
+        await bench.register("w1", 1, 1001)
+        await until(lambda: bool(keeper.addresses(["w1"])), "w1")
+        assert keeper.addresses(["w0", "nonsense", ""]) == {}
+
+    run(body)
+
+
+def test_a_worker_registers_where_this_driver_looks() -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load()
+        assert keeper.register_at("w0", 3) == RegisterAt("h1:2181/pasps", "me:pw", "/topologies/words/workers/w0-3")
+
+    run(body)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import asyncio
+
+from pasps.activation import Routing, first_table
+from pasps.daemons.keeper import Keeper, NoKeeper, Resume
+from pasps.daemons.messages import Start
+
+TABLE = first_table({"step": Routing((0,), ("w0",))}, {"w0": 1})
+
+
+def test_on_one_machine_incarnations_are_counted_for_each_worker() -> None:
+    async def test() -> list[int]:
+        keeper: Keeper = NoKeeper()
+        return [await keeper.incarnation(worker) for worker in ("w0", "w0", "w1", "w0")]
+
+    assert asyncio.run(test()) == [1, 2, 1, 3]
+
+
+def test_on_one_machine_nothing_is_kept() -> None:
+    keeper: Keeper = NoKeeper()
+    asyncio.run(keeper.intend(TABLE))
+    keeper.acted(TABLE, {"w0": "here"})
+    keeper.reached({1: Start(b"", 1, None)})
+    assert keeper.resume == Resume(0, {}, {})
+    assert keeper.addresses(["w0"]) == {}
+    assert keeper.register_at("w0", 1) is None
