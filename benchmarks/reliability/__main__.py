@@ -1,0 +1,147 @@
+"""`python -m benchmarks.reliability`: kills part after part of a real cluster on this machine while tuples flow, and says what it did.
+
+For each fault: how long until the flow was full again, the longest silence at the sinks, until all workers were there again, and
+at the end whether anything is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.machine import machine
+from benchmarks.reliability.arrivals import back_after, longest_silence
+from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, subject
+from benchmarks.report import table
+
+_BEFORE_SECONDS, _AFTER_SECONDS, _MOST_SECONDS = 4.0, 3.0, 90.0
+_AWAY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is done, what is aimed at (seconds until the flow is full, and until all workers are there), what mends it after."""
+
+    name: str
+    do: Callable[[Subject], None]
+    flow_aim: float
+    strength_aim: float | None = None
+    mend: Callable[[Subject], None] = lambda subject: None
+    lasts: float = 0.0
+
+
+FAULTS = (
+    Fault("a worker process", lambda s: kill(s.worker()), 2.0, 5.0),
+    Fault("the spout's worker process", lambda s: kill(s.worker(of_spout=True)), 2.0, 5.0),
+    Fault("an executor's JVM", lambda s: kill(s.executors()[0]), 2.0, 10.0),
+    Fault("a Spark worker with its executors", Subject.kill_node, 2.0, 10.0, lambda s: s.cluster.restart("spark-worker-1")),
+    Fault("the topology's driver", lambda s: kill(s.driver()), 20.0),
+    Fault("the leading master, another waiting", lambda s: s.cluster.kill("master"), 0.0, None, lambda s: s.cluster.restart("master")),
+    Fault("the predictor", lambda s: s.cluster.kill("predictor"), 0.0, None, lambda s: s.cluster.restart("predictor")),
+    Fault("ZooKeeper, for 10 s", lambda s: s.cluster.kill("zookeeper"), 0.0, None, lambda s: s.cluster.restart("zookeeper"), _AWAY_SECONDS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One fault. None: not within the time."""
+
+    fault: str
+    flow_seconds: float | None
+    flow_aim: float
+    silence_seconds: float
+    strength_seconds: float | None
+    strength_aim: float | None
+
+
+def observe(fault: Fault, under_test: Subject) -> Observed:
+    """Do it, and watch until all is as before."""
+    time.sleep(_BEFORE_SECONDS)
+    under_test.wait_full()
+    begin = time.time()
+    fault.do(under_test)
+    below, strong = False, None
+    while time.time() - begin < _MOST_SECONDS:
+        if fault.strength_aim is not None and strong is None:
+            live = under_test.live_workers()
+            below = below or live < WORKERS
+            if live == WORKERS and (below or time.time() - begin > 2.0):
+                strong = time.time() - begin
+        else:
+            time.sleep(0.05)
+        under_test.arrivals.read()
+        flow = back_after(under_test.arrivals.times(), begin, time.time() - 0.3, under_test.rate)
+        waited = time.time() - begin
+        done = flow is not None and waited > max(fault.lasts, flow) + _AFTER_SECONDS
+        if done and (fault.strength_aim is None or strong is not None):
+            break
+    fault.mend(under_test)
+    end = time.time() - 0.3
+    under_test.wait_full()
+    times = under_test.arrivals.times()
+    flow = back_after(times, begin, end, under_test.rate)
+    return Observed(fault.name, flow, fault.flow_aim, longest_silence(times, begin, end), strong, fault.strength_aim)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 1 when something is missing at the sinks, or the flow did not come back."""
+    parser = argparse.ArgumentParser("python -m benchmarks.reliability", description=__doc__)
+    parser.add_argument("--rate", type=float, default=1000.0, help="events a second (default: 1000)")
+    parser.add_argument("--only", help="some of the faults: words in their names, with commas between")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds over all faults")
+    parser.add_argument("--spare", type=int, default=0, help="spare worker slots in each executor, beside its two")
+    parser.add_argument("--json", type=Path, help="write what was observed to this file")
+    wanted = parser.parse_args(arguments)
+    words = wanted.only.split(",") if wanted.only else [""]
+    faults = [fault for fault in FAULTS if any(word in fault.name for word in words)]
+    observed: list[Observed] = []
+    with tempfile.TemporaryDirectory(prefix="reliability-") as scratch, subject(Path(scratch), wanted.rate, _say) as under_test:
+        options = {"spark.executor.cores": 2 + wanted.spare} if wanted.spare else {}
+        under_test.submit(**options)
+        if any("master" in fault.name for fault in faults):
+            under_test.second_master()
+        for _ in range(wanted.repeat):
+            for fault in faults:
+                _say(f"kills {fault.name}")
+                observed.append(observe(fault, under_test))
+                _say(json.dumps(asdict(observed[-1])))
+        summary = under_test.client.call(NAME, "kill", {"wait": 30.0}, 90.0)
+        under_test.arrivals.read()
+        missing, arrivals = under_test.arrivals.missing(), under_test.arrivals
+    left = summary["left"] or "nothing"
+    print(
+        table(
+            "Reliability",
+            ["killed", "flow full after", "aim", "longest silence", "all workers after", "aim"],
+            [_cells(row) for row in observed],
+        )
+    )
+    print(f"\n{len(arrivals.first):,} numbers, missing {len(missing)}, duplicates {arrivals.duplicates:,}, left {left}")
+    if wanted.json:
+        what = {"machine": machine(), "rate": wanted.rate, "rows": [asdict(row) for row in observed], "missing": len(missing)}
+        wanted.json.write_text(json.dumps({**what, "duplicates": arrivals.duplicates, "numbers": len(arrivals.first)}, indent=1) + "\n")
+    return 1 if missing or any(row.flow_seconds is None for row in observed) else 0
+
+
+def _cells(row: Observed) -> list[str]:
+    strong = "-" if row.strength_aim is None else _seconds(row.strength_seconds)
+    aim = "-" if row.strength_aim is None else f"{row.strength_aim:g} s"
+    return [row.fault, _seconds(row.flow_seconds), f"{row.flow_aim:g} s", _seconds(row.silence_seconds), strong, aim]
+
+
+def _seconds(value: float | None) -> str:
+    return "not in time" if value is None else f"{value:.2f} s"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

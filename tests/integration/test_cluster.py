@@ -1,0 +1,218 @@
+"""Topologies on a real cluster: ZooKeeper, Spark with two workers, a master, drivers, Spark tasks. One cluster for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.reliability import counted
+from benchmarks.reliability.arrivals import Arrivals
+from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
+from pasps.cli.master_client import ClusterAddress, MasterClient
+from pasps.cluster.package import PackageRequest, build_package
+from pasps.daemons.dev.wanted import Wanted
+from pasps.daemons.dev_cluster import DevCluster
+from pasps.errors import InvalidError, PaspsError
+from tests.integration import topologies
+from tests.integration.test_exact import counts_of
+
+pytestmark = pytest.mark.timeout(240)
+
+START_SECONDS = 100.0
+RATE = 500.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevCluster]:
+    with DevCluster(tmp_path_factory.mktemp("cluster") / "home") as made:
+        made.up(Wanted(workers=2, cores=4), START_SECONDS)
+        yield made
+
+
+def client_of(cluster: DevCluster) -> MasterClient:
+    return MasterClient(ClusterAddress(cluster.state.master, cluster.state.token, "the test's cluster"))
+
+
+def submit(cluster: DevCluster, directory: Path, request: PackageRequest) -> None:
+    package = directory / f"{request.name}.zip"
+    build_package(request, package)
+    client_of(cluster).submit(package)
+
+
+def state_of(cluster: DevCluster, name: str) -> str:
+    view = client_of(cluster).topology(name)
+    assert view.state != "failed", view.detail
+    return view.state
+
+
+def ended(cluster: DevCluster, name: str) -> dict[str, object] | None:
+    return next((dict(e.summary or {}) for e in client_of(cluster).ended() if e.name == name), None)
+
+
+@pytest.fixture
+def flowing(cluster: DevCluster, tmp_path: Path) -> Iterator[Subject]:
+    """A topology under a steady load; at its end nothing may be missing."""
+    subject = Subject(cluster, tmp_path, RATE)
+    subject.submit()
+    try:
+        yield subject
+        subject.wait_full()
+        summary = subject.client.call(NAME, "kill", {"wait": 30.0}, 90.0)
+        assert summary["left"] == {}
+        subject.arrivals.read()
+        assert subject.arrivals.missing() == []
+        assert len(subject.arrivals.first) > RATE
+    finally:
+        subject.close()
+        wait_for(lambda: is_gone(subject.client), "the topology's end")
+
+
+def is_gone(client: MasterClient) -> bool:
+    names = [view.name for view in client.topologies()]
+    if NAME in names:
+        try:
+            client.call(NAME, "kill", {"wait": 0.0}, 60.0)
+        except PaspsError:
+            return False
+    return NAME not in names
+
+
+def test_two_hundred_thousand_words_are_counted_exactly(cluster: DevCluster, tmp_path: Path) -> None:
+    total = 200_000
+    options = {"test.dir": str(tmp_path), "test.total": total, "topology.message.timeout.secs": 300}
+    file = Path(topologies.__file__)
+    submit(cluster, tmp_path, PackageRequest(file, "WordCount", "words", options, workers=4))
+    summary = wait_for(lambda: ended(cluster, "words"), "the end of the topology", 120)
+    assert (summary["ended"], summary["emitted"], summary["acked"], summary["failed"]) == ("finished", total, total, 0)
+    assert sum(counts_of(tmp_path).values()) == total
+    assert len(counts_of(tmp_path)) == 97
+
+
+def kill_master(subject: Subject) -> None:
+    subject.second_master()
+    subject.cluster.kill("master")
+    time.sleep(3.0)
+    subject.cluster.restart("master", START_SECONDS)
+
+
+def kill_predictor(subject: Subject) -> None:
+    subject.cluster.kill("predictor")
+    time.sleep(3.0)
+    subject.cluster.restart("predictor", START_SECONDS)
+
+
+def stop_zookeeper(subject: Subject) -> None:
+    subject.cluster.stop("zookeeper")
+    time.sleep(10.0)
+    subject.cluster.restart("zookeeper", START_SECONDS)
+
+
+def kill_node(subject: Subject) -> None:
+    subject.kill_node()
+    time.sleep(2.0)
+    subject.cluster.restart("spark-worker-1", START_SECONDS)
+
+
+WORKER_FAULTS: dict[str, Callable[[Subject], None]] = {
+    "a worker": lambda subject: kill(subject.worker()),
+    "the worker of the spout": lambda subject: kill(subject.worker(of_spout=True)),
+    "an executor": lambda subject: kill(subject.executors()[0]),
+    "a node": kill_node,
+}
+
+
+def test_nothing_is_missing_when_workers_executors_and_nodes_are_killed(flowing: Subject) -> None:
+    for name, fault in WORKER_FAULTS.items():
+        before = {worker["pid"] for worker in flowing.status()["workers"]}
+        fault(flowing)
+
+        def whole(before: set[int] = before) -> bool:
+            now = {worker["pid"] for worker in flowing.status()["workers"]}
+            return len(now) == WORKERS and now != before
+
+        wait_for(whole, f"all workers after {name} was killed", 120)
+        flowing.wait_full()
+
+
+def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> None:
+    workers = {worker["pid"] for worker in flowing.status()["workers"]}
+    for fault in (kill_predictor, stop_zookeeper, kill_master):
+        fault(flowing)
+        flowing.wait_full()
+        wait_for(flowing.status, "an answer of the topology", 60)
+    assert {worker["pid"] for worker in flowing.status()["workers"]} == workers, "the data path was touched"
+    epoch = flowing.client.topology(NAME).epoch
+    kill(flowing.driver())
+    wait_for(lambda: flowing.client.topology(NAME).epoch > epoch, "another driver", 60)
+    flowing.wait_full(120)
+
+
+def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:
+    for step in range(12):
+        for bolt in ("step", "tally", "kept"):
+            flowing.client.call(NAME, "scale", {"bolts": {bolt: 1 + (step * 3) % 8}}, 60.0)
+    flowing.wait_full()
+    stats = flowing.status()["stats"]
+    assert stats["failed"] == 0
+    flowing.arrivals.read()
+    assert flowing.arrivals.duplicates == 0
+
+
+def test_two_run_and_a_third_waits_for_room(cluster: DevCluster, tmp_path: Path) -> None:
+    client = client_of(cluster)
+    names = ["first", "second", "third"]
+    for name in names:
+        directory = tmp_path / name
+        directory.mkdir()
+        options = {counted.RATE: 100, counted.DIRECTORY: str(directory), "spark.executor.cores": 2}
+        submit(cluster, directory, PackageRequest(Path(counted.__file__), name=name, options=options, workers=4))
+        if name != "third":
+            wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run", 90)  # type: ignore[misc]
+    wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait", 60)
+    detail = client.topology("third").detail or ""
+    assert detail.startswith("0 of 4 workers have a place; it waits for Spark, which was asked for 2 executors of 2 cores"), detail
+    client.call("first", "kill", {"wait": 10.0}, 90.0)
+    wait_for(lambda: state_of(cluster, "third") == "running", "the third to run", 90)
+    for name in names[1:]:
+        summary = client.call(name, "kill", {"wait": 20.0}, 90.0)
+        assert summary["left"] == {}
+    for name in names:
+        arrivals = Arrivals(tmp_path / name)
+        arrivals.read()
+        assert arrivals.missing() == []
+
+
+BROKEN = {
+    "raises": ("raise RuntimeError('not today')", "not today"),
+    "needs": ("import a_module_that_is_nowhere", "module 'a_module_that_is_nowhere' is missing where the topology is to run"),
+    "nothing": ("x = 1", "there is no topology in it"),
+}
+
+
+@pytest.mark.parametrize("what", list(BROKEN))
+def test_what_cannot_run_is_refused_and_leaves_nothing(cluster: DevCluster, tmp_path: Path, what: str) -> None:
+    text, said = BROKEN[what]
+    file = tmp_path / "topology.py"
+    file.write_text(text + "\n")
+    with pytest.raises(InvalidError, match=said):
+        submit(cluster, tmp_path, PackageRequest(file, name=what))
+    assert what not in [view.name for view in client_of(cluster).topologies()]
+
+
+def test_an_initialize_that_raises_is_told_and_not_tried_for_ever(cluster: DevCluster, tmp_path: Path) -> None:
+    file = tmp_path / "topology.py"
+    file.write_text(
+        "from pasps import Bolt, Spout, Topology\n"
+        "class S(Spout):\n    outputs = ['n']\n    def next_tuple(self): return 1.0\n"
+        "class B(Bolt):\n    def initialize(self, conf, ctx): raise RuntimeError('no database')\n    def process(self, tup): pass\n"
+        "class T(Topology):\n    s = S.spec()\n    b = B.spec(inputs=[s])\n"
+    )
+    submit(cluster, tmp_path, PackageRequest(file, name="raises-late", workers=1))
+    client = client_of(cluster)
+    wait_for(lambda: client.topology("raises-late").state == "failed", "the failure", 90)
+    assert "no database" in (client.topology("raises-late").detail or "")
+    client.call("raises-late", "kill", {"wait": 0.0}, 60.0)
+    wait_for(lambda: "raises-late" not in [view.name for view in client.topologies()], "the end", 30)
