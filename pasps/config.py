@@ -85,7 +85,7 @@ class Key:
 
 
 _ALL = (
-    Key("topology.workers", int, None, "Worker processes; null: one for each core", least=1),
+    Key("topology.workers", int, None, "Worker processes; null: one for each core, in a cluster 2", least=1),
     Key("topology.acker.executors", int, None, "0 turns tracking off; any other value changes nothing", least=0),
     Key("topology.message.timeout.secs", float, 30, "A tracked tuple not done after 1 to 2 times this fails", "seconds", above=0),
     Key("topology.enable.message.timeouts", bool, True, "Whether tracked tuples time out"),
@@ -100,18 +100,13 @@ _ALL = (
     Key("topology.debug", bool, False, "Workers log what pasps does at DEBUG level, to standard error"),
     Key("topology.error.throttle.interval.secs", float, 10, "Interval in which reported errors are counted", "seconds", above=0),
     Key("topology.max.error.report.per.interval", int, 5, "Most errors a component reports in one interval", "errors", least=1),
-    Key(
-        "pasps.worker.host",
-        str,
-        None,
-        "In a cluster: address or network (`10.0.0.0/8`) on which workers listen; null: where their driver reaches them",
-    ),
+    Key("pasps.worker.host", str, None, "Of a cluster: where workers listen, an address or a network; null: where they are reached"),
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
     Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
-    Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps` under `pasps run`, `static` in a LocalCluster"),
+    Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps`, in a LocalCluster `static`"),
     Key("pasps.predictor", str, "lr", "Model that forecasts the input: `basic`, `lr`, `fft`, `ann`, `rf` or any other of the service"),
-    Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: one is started as a child process"),
+    Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: the cluster's own, else a child process"),
     Key("pasps.predictor.token", str, None, "Its bearer token; null: the environment's `PASPS_PREDICTOR_TOKEN`, if any"),
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),
     Key("pasps.interval.secs", float, 30, "The interval td: a plan is made at the end of each", "seconds", least=1, most=3600),
@@ -219,6 +214,7 @@ class Settings:
     error_throttle_seconds: float
     max_error_reports: int
     max_task_parallelism: int | None
+    worker_host: str | None
 
     @classmethod
     def from_config(cls, conf: Mapping[str, Any]) -> Settings:
@@ -248,4 +244,5 @@ class Settings:
             error_throttle_seconds=float(conf["topology.error.throttle.interval.secs"]),
             max_error_reports=conf["topology.max.error.report.per.interval"],
             max_task_parallelism=conf["topology.max.task.parallelism"],
+            worker_host=conf["pasps.worker.host"],
         )

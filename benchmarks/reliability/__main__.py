@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import tempfile
 import time
@@ -81,12 +82,30 @@ def observe(fault: Fault, under_test: Subject) -> Observed:
         done = flow is not None and waited > max(fault.lasts, flow) + _AFTER_SECONDS
         if done and (fault.strength_aim is None or strong is not None):
             break
-    fault.mend(under_test)
     end = time.time() - 0.3
+    fault.mend(under_test)
     under_test.wait_full()
     times = under_test.arrivals.times()
     flow = back_after(times, begin, end, under_test.rate)
     return Observed(fault.name, flow, fault.flow_aim, longest_silence(times, begin, end), strong, fault.strength_aim)
+
+
+def change_replicas(under_test: Subject, count: int) -> str:
+    """Set bolts to other numbers while tuples flow; how long until every worker routed by it, as its caller sees it."""
+    draw, took = random.Random(1), []
+    for _ in range(count):
+        bolt, wanted = draw.choice(("step", "tally", "kept")), draw.randint(1, 8)
+        begin = time.perf_counter()
+        under_test.client.call(NAME, "scale", {"bolts": {bolt: wanted}}, 60.0)
+        took.append(time.perf_counter() - begin)
+    under_test.client.call(NAME, "scale", {"bolts": dict.fromkeys(("step", "tally", "kept"), "auto")}, 60.0)
+    if not took:
+        return "no changes of replicas"
+    took.sort()
+    p50, p99 = (1000 * took[min(len(took) - 1, int(len(took) * share))] for share in (0.5, 0.99))
+    return (
+        f"{len(took)} changes of replicas over HTTP while tuples flow: p50 {p50:.0f} ms, p99 {p99:.0f} ms, at most {1000 * took[-1]:.0f} ms"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="some of the faults: words in their names, with commas between")
     parser.add_argument("--repeat", type=int, default=1, help="rounds over all faults")
     parser.add_argument("--spare", type=int, default=0, help="spare worker slots in each executor, beside its two")
+    parser.add_argument("--changes", type=int, default=200, help="changes of a bolt's replicas before the faults (default: 200)")
     parser.add_argument("--json", type=Path, help="write what was observed to this file")
     wanted = parser.parse_args(arguments)
     words = wanted.only.split(",") if wanted.only else [""]
@@ -104,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="reliability-") as scratch, subject(Path(scratch), wanted.rate, _say) as under_test:
         options = {"spark.executor.cores": 2 + wanted.spare} if wanted.spare else {}
         under_test.submit(**options)
+        changes = change_replicas(under_test, wanted.changes)
         if any("master" in fault.name for fault in faults):
             under_test.second_master()
         for _ in range(wanted.repeat):
@@ -122,6 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [_cells(row) for row in observed],
         )
     )
+    print(f"\n{changes}")
     print(f"\n{len(arrivals.first):,} numbers, missing {len(missing)}, duplicates {arrivals.duplicates:,}, left {left}")
     if wanted.json:
         what = {"machine": machine(), "rate": wanted.rate, "rows": [asdict(row) for row in observed], "missing": len(missing)}

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from itertools import pairwise
 from pathlib import Path
 
-WINDOW_SECONDS = 0.25
+WINDOW_SECONDS = 1.0
 FULL = 0.9
 _STEP_SECONDS = 0.02
 
@@ -51,7 +51,7 @@ class Arrivals:
 def back_after(times: list[float], begin: float, end: float, rate: float) -> float | None:
     """Seconds from `begin` until the flow is full again, and stays so to `end`; 0: it always was. None: it never is.
 
-    The flow is full at a moment when in the window that begins there at least nine tenths of the rate come.
+    The flow is full at a moment when in the second that begins there at least nine tenths of the rate come.
     """
     windows = int((end - WINDOW_SECONDS - begin) / _STEP_SECONDS)
     last_thin = None

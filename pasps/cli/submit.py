@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
     add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
     add("--name", help="submit it under this name")
-    add("--workers", metavar="N", type=at_least_one, help="worker processes (default: topology.workers, else as many as there are bolts)")
+    add("--workers", metavar="N", type=at_least_one, help="worker processes (default: topology.workers, else 2)")
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
     add("--py-files", metavar="F,...", action="append", default=[], help="zips, eggs, .py files or folders that it imports too")
     add("--requirements", metavar="FILE", help="install what this asks for into an environment of its own, and ship that")

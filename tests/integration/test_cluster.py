@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
 from pasps.cli.master_client import ClusterAddress, MasterClient
+from pasps.cluster import layout
 from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import InvalidError, PaspsError
@@ -119,31 +122,58 @@ def kill_node(subject: Subject) -> None:
 WORKER_FAULTS: dict[str, Callable[[Subject], None]] = {
     "a worker": lambda subject: kill(subject.worker()),
     "the worker of the spout": lambda subject: kill(subject.worker(of_spout=True)),
-    "an executor": lambda subject: kill(subject.executors()[0]),
     "a node": kill_node,
 }
 
 
+def pids(subject: Subject) -> set[int]:
+    return {worker["pid"] for worker in subject.status()["workers"]}
+
+
+def is_whole_again(subject: Subject, before: set[int]) -> bool:
+    now = pids(subject)
+    return len(now) == WORKERS and now != before
+
+
+def registered(subject: Subject) -> list[str]:
+    """The workers that ZooKeeper knows of, as only they themselves can say it."""
+
+    async def read() -> list[str]:
+        store = await open_store(subject.cluster.state.zookeeper)
+        try:
+            return await store.children(layout.workers(NAME))
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
+
+
 def test_nothing_is_missing_when_workers_executors_and_nodes_are_killed(flowing: Subject) -> None:
     for name, fault in WORKER_FAULTS.items():
-        before = {worker["pid"] for worker in flowing.status()["workers"]}
+        before = pids(flowing)
         fault(flowing)
-
-        def whole(before: set[int] = before) -> bool:
-            now = {worker["pid"] for worker in flowing.status()["workers"]}
-            return len(now) == WORKERS and now != before
-
-        wait_for(whole, f"all workers after {name} was killed", 120)
+        wait_for(lambda before=before: is_whole_again(flowing, before), f"all workers after {name} was killed", 120)  # type: ignore[misc]
         flowing.wait_full()
 
 
+def test_an_executor_takes_only_its_own_workers_with_it(flowing: Subject) -> None:
+    before, executor = pids(flowing), flowing.executors()[0]
+    own = {process.pid for process in executor.children(recursive=True)} & before
+    assert 0 < len(own) < WORKERS
+    kill(executor)
+    wait_for(lambda: is_whole_again(flowing, before), "all workers after an executor was killed", 120)
+    assert before & pids(flowing) == before - own
+    assert wait_for(lambda: len(registered(flowing)) == WORKERS, "the registrations of the new workers", 30)
+
+
 def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> None:
-    workers = {worker["pid"] for worker in flowing.status()["workers"]}
+    workers = pids(flowing)
     for fault in (kill_predictor, stop_zookeeper, kill_master):
         fault(flowing)
         flowing.wait_full()
         wait_for(flowing.status, "an answer of the topology", 60)
-    assert {worker["pid"] for worker in flowing.status()["workers"]} == workers, "the data path was touched"
+        wait_for(lambda: len(registered(flowing)) == WORKERS, "all workers to be registered", 30)
+    assert pids(flowing) == workers, "the data path was touched"
     epoch = flowing.client.topology(NAME).epoch
     kill(flowing.driver())
     wait_for(lambda: flowing.client.topology(NAME).epoch > epoch, "another driver", 60)

@@ -168,6 +168,7 @@ def test_settings_have_the_documented_defaults() -> None:
         error_throttle_seconds=10.0,
         max_error_reports=5,
         max_task_parallelism=None,
+        worker_host=None,
     )
 
 

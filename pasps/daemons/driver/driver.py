@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pasps.clock import Clock
+from pasps.config import Settings
 from pasps.cluster import layout
 from pasps.cluster.package_parts import split
 from pasps.cluster.spark_launcher import SparkLauncher
@@ -48,7 +49,7 @@ from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
 
-_SAY_WAITING_SECONDS = 4.0
+_SAY_WAITING_SECONDS = 10.0
 _LAST_WRITE_SECONDS = 30.0
 
 
@@ -107,7 +108,7 @@ class Driver:
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
         workers = worker_count(blueprint)
         job = spark_job(self._options, parts, blueprint, address, secret)
-        bind = blueprint.config.get("pasps.worker.host") or ""
+        bind = Settings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:
             await launcher.start()

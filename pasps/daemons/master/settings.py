@@ -52,6 +52,10 @@ class Settings:
             if token is None and not is_loopback(host):
                 cure = f"set PASPS_TOKEN to a secret that clients must send, or stay on {LOOPBACK}"
                 raise InvalidError(f"{option} {host}: others can reach this address; {cure}")
+        if is_any(self.bind) and self.advertise is None:
+            raise InvalidError(
+                f"--bind {self.bind}: drivers and workers cannot be told to connect there; give --advertise this machine's address"
+            )
         if self.predictor is not None and not self.predictor.startswith(("http://", "https://")):
             raise InvalidError(f"--predictor: expected http://HOST:PORT, got {self.predictor!r}")
 
