@@ -8,7 +8,7 @@ DEMO_SECONDS ?= 60
 PYTEST_ARGS ?=
 
 # the directories under mypy that have code already
-TYPED = $(foreach dir,pasps predictor_service topologies benchmarks,$(if $(shell find $(dir) -name '*.py' 2>/dev/null | head -n 1),$(dir)))
+TYPED = $(foreach dir,pasps predictor_service topologies benchmarks deploy,$(if $(shell find $(dir) -name '*.py' 2>/dev/null | head -n 1),$(dir)))
 DOCS_TESTS = $(wildcard tests/docs tests/unit/test_docs*.py tests/integration/test_docs*.py)
 
 # the variables hold pip's own build environment to the same pins; older pips read one, newer ones the other

@@ -29,10 +29,9 @@ RATE = 500.0
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevCluster]:
-    with DevCluster(tmp_path_factory.mktemp("cluster") / "home") as made:
-        made.up(Wanted(workers=2, cores=4), START_SECONDS)
-        yield made
+def cluster(session_cluster: DevCluster) -> DevCluster:
+    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    return session_cluster
 
 
 def client_of(cluster: DevCluster) -> MasterClient:

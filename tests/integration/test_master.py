@@ -12,9 +12,6 @@ import pytest
 from pasps.cluster.zookeeper_server import ZooKeeperServer
 from tests.integration.master_process import MasterProcess, end_driver, masters, package
 from tests.integration.running import until
-from tests.integration.zookeeper_fixture import chroot, zookeeper
-
-__all__ = ["chroot", "zookeeper"]
 
 pytestmark = pytest.mark.integration
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -147,9 +148,9 @@ class Script:
         path = self._directory / "script.py"
         path.write_text(text)
         command = [sys.executable, str(path)]
-        self.process = subprocess.Popen(  # noqa: PLW1509 - sets one signal, which is safe beside threads
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self._directory, preexec_fn=_as_in_a_terminal
-        )
+        options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self._directory, "text": True}
+        # sets one signal, which is safe beside threads
+        self.process = subprocess.Popen(command, preexec_fn=_as_in_a_terminal, **options)  # noqa: PLW1509
 
     def workers(self) -> list[psutil.Process]:
         """The pids that the script prints first."""

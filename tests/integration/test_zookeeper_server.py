@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, ZooKeeperStartError, is_serving
-from tests.integration.zookeeper_fixture import kazoo
+from tests.integration.zookeeper_stores import kazoo
 
 pytestmark = pytest.mark.integration
 

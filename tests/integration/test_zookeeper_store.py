@@ -14,13 +14,11 @@ from pasps.cluster.store import StoreUnavailableError
 from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, free_port
 from pasps.cluster.zookeeper_store import open_store
 from pasps.errors import InvalidError
-from tests.integration.zookeeper_fixture import SESSION_SECONDS, ZooKeeperStores, chroot, gaps, kazoo, zookeeper
+from tests.integration.zookeeper_stores import SESSION_SECONDS, ZooKeeperStores, gaps, kazoo
 from tests.unit.cluster.store_contract import CONTRACT
 from tests.unit.cluster.store_harness import Follower, Promise, stand, until_children, until_connected, until_many, until_seen, until_value
 
 pytestmark = pytest.mark.integration
-
-__all__ = ["chroot", "zookeeper"]
 
 LEADER = """
 import asyncio, sys

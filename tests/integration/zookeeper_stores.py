@@ -1,15 +1,13 @@
-"""A real ZooKeeper for the tests, one for all of them, each in a chroot of its own; and lines to it that can be cut."""
+"""Stores on a real ZooKeeper, each on a line that can be cut; and a plain client of it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import struct
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from typing import Self
 
-import pytest
 from kazoo.client import KazooClient
 
 from pasps.cluster.store import Store
@@ -17,21 +15,6 @@ from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, free_port
 from pasps.cluster.zookeeper_store import open_store
 
 SESSION_SECONDS = 4
-
-
-@pytest.fixture(scope="session")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    """Running; without Java it fails and says what to do."""
-    server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def chroot() -> str:
-    """A place of the test's own in it, not yet made."""
-    return f"/test-{uuid.uuid4().hex}"
 
 
 class Line:
