@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.machine import machine
 from benchmarks.reliability.arrivals import back_after, longest_silence
-from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, subject
+from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, subject, wait_for
 from benchmarks.report import table
 
 _BEFORE_SECONDS, _AFTER_SECONDS, _MOST_SECONDS = 4.0, 3.0, 90.0
@@ -132,7 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _say(f"kills {fault.name}")
                 observed.append(observe(fault, under_test))
                 _say(json.dumps(asdict(observed[-1])))
-        summary = under_test.client.call(NAME, "kill", {"wait": 30.0}, 90.0)
+        # after an outage of ZooKeeper it takes some seconds until a master leads again
+        summary = wait_for(lambda: under_test.client.call(NAME, "kill", {"wait": 30.0}, 90.0), "the topology's end")
         under_test.arrivals.read()
         missing, arrivals = under_test.arrivals.missing(), under_test.arrivals
     left = summary["left"] or "nothing"

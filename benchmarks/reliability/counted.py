@@ -15,6 +15,7 @@ from typing import Any
 from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Topology, Tuple
 from pasps.api import TopologyContext
 
+WAIT_SECONDS = 0.0025
 RATE, TOTAL, DIRECTORY = "counted.rate", "counted.total", "counted.directory"
 
 
@@ -61,23 +62,27 @@ class Counted(Spout):
 
 
 class Step(Bolt):
-    """Passes on."""
+    """Waits, and passes on: one replica carries 400 a second, so that the control loop keeps several at work."""
 
+    execution = "thread"
     outputs = ("n", "key")
 
     def process(self, tup: Tuple) -> None:
+        time.sleep(WAIT_SECONDS)
         self.emit(tup.values)
 
 
 class Tally(Bolt):
-    """Counts by key, so that there are keyed tasks with a state."""
+    """Counts by key, so that there are keyed tasks with a state; waits as well."""
 
+    execution = "thread"
     outputs = ("n", "key")
 
     def initialize(self, conf: Mapping[str, Any], ctx: TopologyContext) -> None:
         self.counts: dict[int, int] = {}
 
     def process(self, tup: Tuple) -> None:
+        time.sleep(WAIT_SECONDS)
         key = tup.values[1]
         self.counts[key] = self.counts.get(key, 0) + 1
         self.emit(tup.values)

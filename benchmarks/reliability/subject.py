@@ -127,7 +127,8 @@ class Subject:
         """Start another master, which waits to lead."""
         state, home = self.cluster.state, self.cluster.home
         command = [sys.executable, "-m", "pasps", "master", "--spark", state.spark, "--zookeeper", state.zookeeper]
-        command += ["--predictor", state.predictor, "--port", "0", "--home", str(self._directory / "master-2"), "--packages", str(home / "packages")]
+        command += ["--predictor", state.predictor, "--packages", str(home / "packages")]
+        command += ["--port", "0", "--home", str(self._directory / "master-2")]
         output = subprocess.STDOUT
         with (home / "logs" / "master-2.log").open("wb") as log:
             process = subprocess.Popen(command, env=self.cluster.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=output)

@@ -27,10 +27,11 @@ from pasps.errors import BrokenError, InvalidError
 _log = logging.getLogger(__name__)
 
 WORKERS_PER_EXECUTOR = 2
+_DAEMON = "pasps.daemons.spark_daemon"
 _ALWAYS = "1000000000"
 """Spark counts failures of a task in an int, and gives up at the last one."""
 _STUCK_SECONDS = 4.0
-"""After so long without a successor, a worker that was ended is taken to have stopped rather than died, and its job is cancelled."""
+"""How long a task may run without its worker coming to the gate, at least, before its job is cancelled; at most twice as long."""
 _QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _YARN_OVERHEAD = "1g"
 """YARN ends a container whose Python processes take more than was asked for beside the executor's own memory."""
@@ -105,6 +106,7 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.speculation": "false",
         "spark.excludeOnFailure.enabled": "false",
         "spark.python.worker.reuse": "false",
+        "spark.python.daemon.module": _DAEMON,
         "spark.locality.wait": "0s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -251,10 +253,23 @@ class SparkLauncher:
             task.add_done_callback(self._checks.discard)
 
     async def _cancel_if_stuck(self, place: str, number: int) -> None:
-        await asyncio.sleep(_STUCK_SECONDS)
-        if self._came.get(place) == number and not self._retired.is_set():
-            _log.warning("place %s has no new worker after %g s: its job is started again", place, _STUCK_SECONDS)
-            await asyncio.to_thread(self._context.cancelJobGroup, place)
+        """A task that runs, and whose worker does not come for so long, is one that does not hear. One that waits for room is none."""
+        ran = False
+        while self._came.get(place) == number and not self._retired.is_set():
+            await asyncio.sleep(_STUCK_SECONDS)
+            runs = await asyncio.to_thread(self._task_runs, place)
+            if ran and runs and self._came.get(place) == number and not self._retired.is_set():
+                _log.warning("place %s has a task, but no worker came from it for %g s: it is started again", place, _STUCK_SECONDS)
+                await asyncio.to_thread(self._context.cancelJobGroup, place)
+                return
+            ran = runs
+
+    def _task_runs(self, place: str) -> bool:
+        """Whether Spark has found a place for the place's task."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(place)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
 
     async def _watch(self) -> None:
         """Spark's own process: with it the application is gone, and Spark ends every worker."""

@@ -62,7 +62,7 @@ def flowing(cluster: DevCluster, tmp_path: Path) -> Iterator[Subject]:
     try:
         yield subject
         subject.wait_full()
-        summary = subject.client.call(NAME, "kill", {"wait": 30.0}, 90.0)
+        summary = wait_for(lambda: subject.client.call(NAME, "kill", {"wait": 30.0}, 90.0), "the end of the topology")
         assert summary["left"] == {}
         subject.arrivals.read()
         assert subject.arrivals.missing() == []

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from pasps.clock import Clock
-from pasps.config import Settings
 from pasps.cluster import layout
 from pasps.cluster.package_parts import split
 from pasps.cluster.spark_launcher import SparkLauncher
@@ -25,6 +24,7 @@ from pasps.cluster.store import Store, StoreUnavailableError
 from pasps.cluster.submission import submission_of
 from pasps.cluster.tokens import driver_token
 from pasps.cluster.unpack import Unpacked, unpack
+from pasps.config import Settings
 from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.daemons.control_socket import ControlSocket
