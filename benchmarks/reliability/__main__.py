@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.machine import machine
-from benchmarks.reliability.arrivals import back_after, longest_silence
+from benchmarks.reliability.arrivals import Arrivals, back_after, longest_silence
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, subject, wait_for
 from benchmarks.report import table
 
@@ -136,30 +137,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         summary = wait_for(lambda: under_test.client.call(NAME, "kill", {"wait": 30.0}, 90.0), "the topology's end")
         under_test.arrivals.read()
         missing, arrivals = under_test.arrivals.missing(), under_test.arrivals
-    left = summary["left"] or "nothing"
-    print(
-        table(
-            "Reliability",
-            ["killed", "flow full after", "aim", "longest silence", "all workers after", "aim"],
-            [_cells(row) for row in observed],
-        )
-    )
-    print(f"\n{changes}")
-    print(f"\n{len(arrivals.first):,} numbers, missing {len(missing)}, duplicates {arrivals.duplicates:,}, left {left}")
-    if wanted.json:
-        what = {"machine": machine(), "rate": wanted.rate, "rows": [asdict(row) for row in observed], "missing": len(missing)}
-        wanted.json.write_text(json.dumps({**what, "duplicates": arrivals.duplicates, "numbers": len(arrivals.first)}, indent=1) + "\n")
+    show(observed, changes, arrivals, summary["left"])
+    if wanted.json is not None:
+        what = {"machine": machine(), "rate": wanted.rate, "rows": [asdict(row) for row in observed], "changes": changes}
+        wanted.json.write_text(json.dumps({**what, "missing": len(missing), "duplicates": arrivals.duplicates}, indent=1) + "\n")
     return 1 if missing or any(row.flow_seconds is None for row in observed) else 0
 
 
-def _cells(row: Observed) -> list[str]:
-    strong = "-" if row.strength_aim is None else _seconds(row.strength_seconds)
-    aim = "-" if row.strength_aim is None else f"{row.strength_aim:g} s"
-    return [row.fault, _seconds(row.flow_seconds), f"{row.flow_aim:g} s", _seconds(row.silence_seconds), strong, aim]
+def show(observed: Sequence[Observed], changes: str, arrivals: Arrivals, left: object) -> None:
+    """Print a row for each fault, and what came."""
+    heads = ["killed", "flow full after", "aim", "longest silence", "all workers after", "aim"]
+    faults = dict.fromkeys(row.fault for row in observed)
+    print(table("Reliability", heads, [_cells([row for row in observed if row.fault == fault]) for fault in faults]))
+    print(f"\n{changes}")
+    came = f"{len(arrivals.first):,} numbers, missing {len(arrivals.missing())}, duplicates {arrivals.duplicates:,}"
+    print(f"\n{came}, left {left or 'nothing'}")
 
 
-def _seconds(value: float | None) -> str:
-    return "not in time" if value is None else f"{value:.2f} s"
+def _cells(rows: Sequence[Observed]) -> list[str]:
+    first = rows[0]
+    strong, aim = "-", "-"
+    if first.strength_aim is not None:
+        strong, aim = _seconds([row.strength_seconds for row in rows]), f"{first.strength_aim:g} s"
+    flow, silence = _seconds([row.flow_seconds for row in rows]), _seconds([row.silence_seconds for row in rows])
+    return [first.fault, flow, f"{first.flow_aim:g} s", silence, strong, aim]
+
+
+def _seconds(values: Sequence[float | None]) -> str:
+    """The median, and the range when there are several."""
+    known = sorted(value for value in values if value is not None)
+    if len(known) < len(values):
+        return "not in time"
+    middle = f"{median(known):.2f} s"
+    return middle if len(known) == 1 else f"{middle} [{known[0]:.2f}-{known[-1]:.2f}]"
 
 
 def _say(line: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.cluster.package_layout import ENVIRONMENT_DIRECTORY
-from pasps.cluster.spark_launcher import SparkJob, SparkLauncher, settings
+from pasps.cluster.spark_job import SparkJob, settings
+from pasps.cluster.spark_launcher import SparkLauncher
 from pasps.daemons.driver.options import DriverOptions
 
 DEFAULT_WORKERS = 2

@@ -6,7 +6,8 @@ from typing import Any, cast
 import pytest
 
 from pasps.api.blueprint import Blueprint
-from pasps.cluster.spark_launcher import SparkJob, SparkLauncher, settings
+from pasps.cluster.spark_job import SparkJob, settings
+from pasps.cluster.spark_launcher import SparkLauncher
 from pasps.daemons.driver.options import DriverOptions
 from pasps.daemons.driver.places import DEFAULT_WORKERS, ENTRY, spark_job, waiting_text, worker_count
 from tests.unit.cli.builders import Doubling

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.cluster.spark_launcher import SparkJob, settings
+from pasps.cluster.spark_job import SparkJob, settings
 
 JOB = SparkJob("spark://h1:7077", "pasps words", "module:function", {})
 

@@ -1,0 +1,88 @@
+"""What a topology asks of Spark: a job, and the configuration that makes it what a topology needs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pasps.errors import InvalidError
+
+WORKERS_PER_EXECUTOR = 2
+_DAEMON = "pasps.daemons.spark_daemon"
+_ALWAYS = "1000000000"
+"""Spark counts failures of a task in an int, and gives up at the last one."""
+_QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_YARN_OVERHEAD = "1g"
+"""YARN ends a container whose Python processes take more than was asked for beside the executor's own memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJob:
+    """What Spark is to run: `entry` is `module:function`, called with `arguments` and the place's name, on every worker.
+
+    `files` and `archives` (`path#name`) are given to every executor; `conf` wins over what is set here.
+    """
+
+    master: str
+    name: str
+    entry: str
+    arguments: Mapping[str, Any]
+    files: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    advertise: str = ""
+
+
+def settings(job: SparkJob, workers: int) -> dict[str, str]:
+    """Spark's configuration for so many workers. Pure. Raises InvalidError for numbers that cannot be.
+
+    An executor takes `spark.executor.cores` of them, and there are as many whole executors as that needs, so that workers spread
+    over executors and so over hosts: left alone, all jobs go to the executor that registers first.
+    """
+    per_task = _count(job, "spark.task.cpus", 1)
+    per_executor = _count(job, "spark.executor.cores", min(WORKERS_PER_EXECUTOR, workers) * per_task)
+    if per_executor < per_task:
+        raise InvalidError(f"spark.executor.cores: expected at least the {per_task} of spark.task.cpus, got {per_executor}")
+    executors = -(-workers // (per_executor // per_task))
+    wanted = {
+        "spark.master": job.master,
+        "spark.app.name": job.name,
+        "spark.executor.cores": str(per_executor),
+        "spark.cores.max": str(executors * per_executor),
+        "spark.executor.instances": str(executors),
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.executor.memory": "512m",
+        "spark.driver.memory": "512m",
+        "spark.task.maxFailures": _ALWAYS,
+        "spark.executor.maxNumFailures": _ALWAYS,
+        "spark.stage.maxConsecutiveAttempts": _ALWAYS,
+        "spark.speculation": "false",
+        "spark.excludeOnFailure.enabled": "false",
+        "spark.python.worker.reuse": "false",
+        "spark.python.daemon.module": _DAEMON,
+        "spark.locality.wait": "0s",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": job.advertise or job.host,
+        "spark.driver.bindAddress": job.host,
+        "spark.submit.deployMode": "client",
+        # executors only hold workers: what matters is that they are there soon
+        "spark.executor.extraJavaOptions": _QUICK_JAVA,
+        "spark.driver.extraJavaOptions": _QUICK_JAVA,
+    }
+    if job.master == "yarn":
+        wanted["spark.executor.memoryOverhead"] = _YARN_OVERHEAD
+    found = {**wanted, **job.conf}
+    for key, own in (("spark.archives", job.archives), ("spark.files", job.files)):
+        if own:
+            found[key] = ",".join([*own, *filter(None, job.conf.get(key, "").split(","))])
+    return found
+
+
+def _count(job: SparkJob, key: str, usual: int) -> int:
+    text = job.conf.get(key, str(usual))
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidError(f"{key}: expected a whole number of at least 1, got {text!r}")
+    return int(text)
