@@ -6,11 +6,17 @@ ELECTION = "/masters/election"
 LEADER = "/masters/leader"
 TOPOLOGIES = "/topologies"
 ENDED = "/ended"
+LAUNCHES = "/launches"
 
 
 def topology(name: str) -> str:
     """Its `Submission`; everything else of it is below."""
     return f"{TOPOLOGIES}/{name}"
+
+
+def launch(name: str) -> str:
+    """The newest start of a driver of that name, with its epoch; written before the driver is started."""
+    return f"{LAUNCHES}/{name}"
 
 
 def desired(name: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, SparkStageInfo
 from pyspark.java_gateway import launch_gateway
 from pyspark.util import InheritableThread
 
@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 _STUCK_SECONDS = 4.0
 """How long a task may run without its worker coming to the gate, at least, before its job is cancelled; at most twice as long."""
 _LOOK_SECONDS = 0.25
+_LOOKS_AT_APPLICATION = 8
+"""Of so many looks at Spark's process one is at the application too."""
 _PAUSE_SECONDS = 0.5
 
 
@@ -122,6 +124,10 @@ class SparkLauncher:
         """How many places somebody came for so far."""
         return len(self._came)
 
+    async def failed_tasks(self) -> int:
+        """How many tasks of places that nobody came from have failed: then it is not room that is missing."""
+        return await asyncio.to_thread(lambda: sum(stage.numFailedTasks for place in self._places for stage in self._stages(place)))
+
     def retire(self) -> None:
         """Whoever ends from now on has no successor."""
         self._retired.set()
@@ -188,16 +194,32 @@ class SparkLauncher:
 
     def _task_runs(self, place: str) -> bool:
         """Whether Spark has found a place for the place's task."""
+        return any(stage.numActiveTasks > 0 for stage in self._stages(place))
+
+    def _stages(self, place: str) -> list[SparkStageInfo]:
         tracker = self._context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(place)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+        return [stage for stage in stages if stage is not None]
 
     async def _watch(self) -> None:
         """Spark's own process: with it the application is gone, and Spark ends every worker."""
-        while self._gateway.proc.poll() is None:  # noqa: ASYNC110 - the system does not tell
+        process, looks = self._gateway.proc, 0
+        while process.poll() is None:
             await asyncio.sleep(_LOOK_SECONDS)
-        self._died(f"Spark's process {self._gateway.proc.pid} ended with status {self._gateway.proc.returncode}")
+            looks += 1
+            if looks % _LOOKS_AT_APPLICATION == 0 and await asyncio.to_thread(self._is_stopped):
+                self._died("Spark has ended the application")
+                return
+        self._died(f"Spark's process {process.pid} ended with status {process.returncode}")
+
+    def _is_stopped(self) -> bool:
+        """Whether Spark has stopped the application behind our back: its process lives on then."""
+        try:
+            return bool(self._context._jsc.sc().isStopped())  # noqa: SLF001 - Python's side does not tell
+        except Exception as error:  # noqa: BLE001 - its process has just gone, and is looked at anyway
+            _log.debug("Spark cannot be asked: %s", error)
+            return False
 
 
 class _SparkWorker:

@@ -16,12 +16,15 @@ from collections.abc import Callable
 
 import msgspec
 
+from pasps.clock import Clock, SystemClock
 from pasps.daemons.messages import Beat, FromWorker, ToWorker
 from pasps.transport.frames import HEADER_BYTES, FrameReader, seal
 
 _log = logging.getLogger(__name__)
 
 MOST_CONTROL_BYTES = 2**30
+SILENCE_SECONDS = 20.0
+"""After so long without a beat, of which there is one each second, a master on another machine is gone."""
 EXIT_ORPHANED = 3
 """Exit status of a worker whose master is gone."""
 
@@ -34,8 +37,11 @@ def encode_frame(message: ToWorker | FromWorker) -> bytes:
 class ControlThread:
     """`deliver` is called on this thread with every message; `send` may be called from any."""
 
-    def __init__(self, control: socket.socket, deliver: Callable[[ToWorker], None]) -> None:
+    def __init__(self, control: socket.socket, deliver: Callable[[ToWorker], None], clock: Clock | None = None) -> None:
         self._socket = control
+        # a master on another machine may be gone without a word; one of this machine may be stopped, and is not gone
+        self._is_far = control.family in (socket.AF_INET, socket.AF_INET6)
+        self._clock = clock or SystemClock()
         self._socket.setblocking(False)
         self._deliver = deliver
         self._outgoing: deque[bytes] = deque()
@@ -62,11 +68,16 @@ class ControlThread:
             self._thread.join(0.01)
 
     def _run(self) -> None:
-        reader = FrameReader(MOST_CONTROL_BYTES)
+        reader, heard = FrameReader(MOST_CONTROL_BYTES), self._clock.now()
         try:
             while True:
                 wanted: list[socket.socket] = [self._socket] if self._outgoing else []
-                readable, writable, _ = select.select([self._socket.fileno(), self._wake_read], wanted, [])
+                readable, writable, _ = select.select([self._socket.fileno(), self._wake_read], wanted, [], SILENCE_SECONDS)
+                if self._socket.fileno() in readable:
+                    heard = self._clock.now()
+                elif self._is_far and self._clock.now() - heard > SILENCE_SECONDS:
+                    _log.error("nothing was heard of the master for %g s", SILENCE_SECONDS)
+                    break
                 if self._wake_read in readable:
                     os.read(self._wake_read, 4096)
                 if writable:

@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 ENLIST_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
 _MOST_LINE_BYTES = 4096
+_MOST_HALF_IN = 256
+"""So many may be proving themselves at the same time; who comes then is sent away, and comes again if it belongs here."""
 
 _T = TypeVar("_T")
 
@@ -128,6 +130,9 @@ class Gate:
             except OSError as error:  # too many open files: who comes waits outside
                 _log.error("workers cannot be let in now: %s", error)
                 await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            if len(self._tasks) > _MOST_HALF_IN:
+                control.close()
                 continue
             control.setblocking(False)
             # not in `_admit`, which may be cancelled before it begins

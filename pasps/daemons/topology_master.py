@@ -88,6 +88,7 @@ class TopologyMaster:
         Raises:
             WorkerStartError: a worker did not come up, or a component failed in `initialize`; nothing is left running.
         """
+        self._keep(self.workforce.watch())  # who has a place may wait for long until the others have one
         try:
             links = await self.workforce.gather()
             self.publisher.begin(self._homes.settle(links))
@@ -97,7 +98,6 @@ class TopologyMaster:
             await self.close()
             raise
         self.state = "RUNNING"
-        self._keep(self.workforce.watch())
         if self.elastic is not None:
             await self.elastic.start()
         self.set_awake(awake)

@@ -16,6 +16,11 @@ from pasps import RunningTopology, WorkerInfo
 T = TypeVar("T")
 
 
+def as_in_a_terminal() -> None:
+    """For a process that is started: shells let what runs in the background ignore Ctrl-C, and that would be inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def until(condition: Callable[[], T], what: str | Callable[[], object], seconds: float = 30.0) -> T:
     """The first true value of the condition; polls, and fails with a message when the time is over."""
     deadline = time.monotonic() + seconds

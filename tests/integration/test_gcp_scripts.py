@@ -12,9 +12,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+
+from tests.integration.running import as_in_a_terminal
 
 pytestmark = pytest.mark.integration
 
@@ -186,14 +189,19 @@ def test_the_tunnel_stays_open_for_both_apis_until_it_is_interrupted(machine: Ma
     ports = free_ports()
     command = [str(machine.gcp / "tunnel"), "--port", ports[0], "--predictor-port", ports[1]]
     with said.open("w") as output:
-        process = subprocess.Popen(command, env=machine.environment, stdout=output, stderr=output, start_new_session=True)
+        options: dict[str, Any] = {"env": machine.environment, "stdout": output, "stderr": output, "start_new_session": True}
+        # sets one signal, which is safe beside threads
+        process = subprocess.Popen(command, preexec_fn=as_in_a_terminal, **options)  # noqa: PLW1509
     try:
         wait_for(lambda: "PASPS_PREDICTOR_TOKEN" in said.read_text(), "the tunnel is announced")
         assert f"master     http://localhost:{ports[0]}, which is {LEADER}" in said.read_text()
         wait_for(lambda: len(machine.tunnels()) >= 2, "two tunnels")
-    finally:
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=30) == 130
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     wait_for(lambda: machine.tunnels() == [], "the tunnels are closed")
 
 

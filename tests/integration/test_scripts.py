@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.running import until
+from tests.integration.running import as_in_a_terminal, until
 
 HEAD = """
 import collections, dataclasses, os, sys, time
@@ -134,11 +134,6 @@ with LocalCluster(workers=1) as cluster:
 )
 
 
-def _as_in_a_terminal() -> None:
-    """Shells let what they start in the background ignore Ctrl-C, and that would be inherited here."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Script:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -150,7 +145,7 @@ class Script:
         command = [sys.executable, str(path)]
         options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self._directory, "text": True}
         # sets one signal, which is safe beside threads
-        self.process = subprocess.Popen(command, preexec_fn=_as_in_a_terminal, **options)  # noqa: PLW1509
+        self.process = subprocess.Popen(command, preexec_fn=as_in_a_terminal, **options)  # noqa: PLW1509
 
     def workers(self) -> list[psutil.Process]:
         """The pids that the script prints first."""

@@ -12,7 +12,8 @@ from pasps.cluster.tokens import TOKEN_VARIABLE
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.driver.driver import Driver
 from pasps.daemons.driver.ending import CRASHED
-from pasps.daemons.driver.options import parsed
+from pasps.daemons.driver.options import Secrets, parsed
+from pasps.daemons.predictor_process import TOKEN_VARIABLE as PREDICTOR_TOKEN_VARIABLE
 from pasps.errors import PaspsError
 
 AUTH_VARIABLE = "PASPS_ZOOKEEPER_AUTH"
@@ -22,14 +23,16 @@ _log = logging.getLogger("pasps.driver")
 
 async def _run() -> int:
     options = parsed()
-    credentials = os.environ.get(AUTH_VARIABLE)
+    # out of the environment, which the topology's own code can read
+    token, credentials = os.environ.pop(TOKEN_VARIABLE, ""), os.environ.pop(AUTH_VARIABLE, None)
+    secrets = Secrets(token, credentials, os.environ.pop(PREDICTOR_TOKEN_VARIABLE, None))
     try:
         store = await open_store(options.zookeeper, credentials)
     except PaspsError as error:
         _log.error("%s", error)
         return CRASHED
     try:
-        return await Driver(options, store, os.environ.get(TOKEN_VARIABLE, ""), credentials, SystemClock()).run()
+        return await Driver(options, store, secrets, SystemClock()).run()
     finally:
         await store.close()
 

@@ -28,11 +28,12 @@ from pasps.config import Settings
 from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.daemons.control_socket import ControlSocket
+from pasps.daemons.driver.draining import drained
 from pasps.daemons.driver.driver_verbs import add_driver_verbs
 from pasps.daemons.driver.elasticity import elastic_config, elastic_view
 from pasps.daemons.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
 from pasps.daemons.driver.latest import Latest
-from pasps.daemons.driver.options import DriverOptions
+from pasps.daemons.driver.options import DriverOptions, Secrets
 from pasps.daemons.driver.places import Parts, spark_job, waiting_text, worker_count
 from pasps.daemons.driver.standing import Standing
 from pasps.daemons.driver.store_keeper import StoreKeeper
@@ -44,7 +45,7 @@ from pasps.daemons.run_directory import About, RunDirectory
 from pasps.daemons.run_record import RunState
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.daemons.topology_verbs import TopologyVerbs
-from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTimeoutError, InvalidError, PaspsError
+from pasps.errors import BrokenError, ClosedError, ComponentStartError, InvalidError, PaspsError
 from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
@@ -56,16 +57,17 @@ _LAST_WRITE_SECONDS = 30.0
 class Driver:
     """States, as in the store: starting -> waiting -> running <-> inactive -> draining -> ended; failed. `run` is called once."""
 
-    def __init__(self, options: DriverOptions, store: Store, token: str, credentials: str | None, clock: Clock) -> None:
-        self._options, self._store, self._credentials, self._clock = options, store, credentials, clock
+    def __init__(self, options: DriverOptions, store: Store, secret: Secrets, clock: Clock) -> None:
+        self._options, self._store, self._secrets, self._clock = options, store, secret, clock
         self._name = options.topology
-        self._door = driver_token(token, options.topology)
+        self._door = driver_token(secret.token, options.topology)
         self._standing = Standing(Latest(store, layout.driver(options.topology), clock), options, clock)
         self._ending: Ending | None = None
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._wanted = Wanted(store, options.topology, options.epoch)
         self._master: TopologyMaster | None = None
+        self._keeper: StoreKeeper | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
@@ -85,10 +87,13 @@ class Driver:
             _log.error("%s", error)
             await self._standing.last("failed", str(error), 1.0)
             return CRASHED
+        finally:
+            await self._standing.close()
 
     def _end(self, ending: Ending) -> None:
-        """The first that ends it counts, unless a later one is for good."""
-        if self._ending is None or (ending.for_good and not self._ending.for_good):
+        """The first that ends it counts, unless a later one is for good, or in more of a hurry."""
+        before = self._ending
+        if before is None or (ending.for_good and (not before.for_good or ending.drain_seconds < before.drain_seconds)):
             self._ending = ending
         self._news.tell()
 
@@ -102,8 +107,8 @@ class Driver:
         submission = submission_of(entry.value, layout.topology(self._name))
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
         blueprint = await asyncio.to_thread(load_package, unpacked, submission)
-        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._credentials, self._clock)
-        secret = secrets.token_bytes(32)
+        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._secrets.zookeeper, self._clock)
+        self._keeper, secret = keeper, secrets.token_bytes(32)
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
         workers = worker_count(blueprint)
@@ -119,7 +124,6 @@ class Driver:
             await keeper.close(keep=not self._standing.replaced)
             await launcher.stop()
             await gate.close()
-            await self._standing.close()
 
     async def _take_over(self) -> None:
         """Say that this driver is the one; others of this topology see the epoch, and end.
@@ -140,7 +144,7 @@ class Driver:
         self._master = master
         about = About(self._name, unpacked.submission.file, len(master.workforce.ids), dict(unpacked.submission.options))
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
-            config = elastic_config(master.blueprint, unpacked.file, run, self._options.predictor)
+            config = elastic_config(master.blueprint, unpacked.file, run, (self._options.predictor, self._secrets.predictor))
             master.elastic = Elastic(master, config, self._clock)
             self._standing.directory = run
             verbs = TopologyVerbs(master, self._standing, self._kill)
@@ -162,7 +166,7 @@ class Driver:
         while not starting.done() and self._ending is None:
             told = await self._news.wait_until(lambda: starting.done() or self._ending is not None, _SAY_WAITING_SECONDS)
             if not told and launcher.places_filled() < len(master.workforce.ids):
-                self._standing.say("waiting", waiting_text(launcher, len(master.workforce.ids)))
+                self._standing.say("waiting", waiting_text(launcher, len(master.workforce.ids), await launcher.failed_tasks()))
         if not starting.done():
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
@@ -188,6 +192,8 @@ class Driver:
         seconds = DRAIN_SECONDS if wanted.wait is None else wanted.wait
         if self._wanted.later is not None:
             self._standing.replaced = True
+            if self._keeper is not None:
+                self._keep(self._keeper.close(keep=False))
             self._end(Ending(f"driver {self._wanted.later} has taken over"))
         elif wanted.state == "killed":
             self._end(Ending("stopped", seconds, for_good=True, code=ENDED))
@@ -212,20 +218,12 @@ class Driver:
         stats: Stats | None = None
         if self._ending.code == ENDED:
             self._standing.enter(RunState.DRAINING)
-            left = {} if self._ending.reason == "finished" else await self._drain(master)
+            left = {} if self._ending.reason == "finished" else await drained(master, lambda: self._ending, self._news)
             stats = await master.stats()
             left = left or (left_over(stats) if self._ending.reason != "finished" else {})
         launcher.retire()
         await master.close()
         return await self._over(left, stats, run)
-
-    async def _drain(self, master: TopologyMaster) -> dict[str, int]:
-        assert self._ending is not None
-        try:
-            await master.drain(self._ending.drain_seconds)
-        except DrainTimeoutError as error:
-            return dict(error.left)
-        return {}
 
     async def _over(self, left: Mapping[str, int], stats: Stats | None, run: RunDirectory) -> int:
         assert self._ending is not None
@@ -234,7 +232,9 @@ class Driver:
         if self._ending.for_good:
             last = Latest(self._store, layout.summary(self._name), self._clock)
             last.put(encoded_summary(summary))
-            await last.flush(_LAST_WRITE_SECONDS)
+            # without it the topology would be started again; there is nothing else to do but to wait for the store
+            while not await last.flush(_LAST_WRITE_SECONDS):
+                _log.warning("%s has ended, and waits for the store to take its summary", self._name)
             await last.close()
         if not self._summary.done():
             self._summary.set_result(summary)
@@ -250,8 +250,10 @@ class Driver:
 def _opened(options: DriverOptions, sha256: str) -> tuple[Unpacked, Parts]:
     """The package for this process, and in the parts for workers."""
     home, package = Path(options.home), Path(options.package)
-    for old in home.glob("package-*"):  # of drivers before this one
-        shutil.rmtree(old, ignore_errors=True)
+    for old in home.glob("package-*"):  # of drivers before this one, and of this one if it began once before
+        number = old.name.partition("-")[2]
+        if number.isdecimal() and int(number) <= options.epoch:
+            shutil.rmtree(old, ignore_errors=True)
     directory = home / f"package-{options.epoch}"
     unpacked = unpack(package, directory / "code", sha256=sha256)
     return unpacked, split(package, directory / "parts")

@@ -19,9 +19,12 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_POLICY = "pasps"
 
+Predictor = tuple[str | None, str | None]
+"""Its address, if the cluster has one, and its token."""
 
-def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: str | None) -> ElasticConfig:
-    """Who decides, and where the course of the run is kept; `predictor` is the address of the cluster's, if it has one.
+
+def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: Predictor) -> ElasticConfig:
+    """Who decides, and where the course of the run is kept; `predictor` is that of the cluster.
 
     Raises:
         ConfigError: there is no such policy.
@@ -29,7 +32,8 @@ def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predicto
     """
     settings = ElasticSettings.from_config(blueprint.config)
     if settings.predictor_url is None:
-        settings = replace(settings, predictor_url=predictor)
+        address, token = predictor
+        settings = replace(settings, predictor_url=address, predictor_token=settings.predictor_token or token)
     times = load_execution_times(et_path(file), blueprint)
     for warning in times.warnings:
         _log.warning("%s", warning)

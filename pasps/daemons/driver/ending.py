@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from pasps.daemons.topology_master import TopologyMaster
+from pasps.daemons.topology_master import ErrorReport, TopologyMaster
 from pasps.daemons.verbs import json_ready
 from pasps.metrics import Stats
 
 ENDED, CRASHED, NOT_STARTED = 0, 1, 3
 """Exit status of a driver's process: as wanted; to be started again; it would fail again."""
 DRAIN_SECONDS = 30.0
-_MOST_REPORTS = 20
+_MOST_REPORTS, _MOST_TEXT = 20, 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,14 @@ def summary_of(
         "latency": None if latency is None else json_ready(latency),
         "components": {} if stats is None else {id_: _component(c) for id_, c in stats.components.items()},
         "left": dict(left),
-        "reports": [asdict(report) for report in list(master.errors)[-_MOST_REPORTS:]] if master is not None else [],
+        "reports": [_report(report) for report in list(master.errors)[-_MOST_REPORTS:]] if master is not None else [],
     }
+
+
+def _report(report: ErrorReport) -> dict[str, Any]:
+    """A summary has to fit into the store, whatever user code writes into its exceptions."""
+    text = report.text
+    return {**asdict(report), "text": text if len(text) <= _MOST_TEXT else f"... {text[-_MOST_TEXT:]}"}
 
 
 def _component(component: Any) -> dict[str, Any]:

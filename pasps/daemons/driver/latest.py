@@ -8,7 +8,7 @@ import logging
 from pasps.clock import Clock
 from pasps.cluster.store import Store
 from pasps.control.news import News
-from pasps.errors import PaspsError
+from pasps.errors import InvalidError, PaspsError
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ class Latest:
             assert value is not None
             try:
                 await self._store.write(self._path, value)
+            except InvalidError as error:  # it is not the store's fault, and it would say the same again
+                _log.error("%s cannot be kept: %s", self._path, error)
             except PaspsError as error:
                 _log.debug("%s is not written yet: %s", self._path, error)
                 self._written = None  # nobody knows what is there now

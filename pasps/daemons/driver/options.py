@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _EVERYWHERE = ("0.0.0.0", "::")
 
@@ -22,6 +22,15 @@ class DriverOptions:
     bind: str
     advertise: str
     predictor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a driver is told by its environment: the masters' secret, `user:password` for ZooKeeper, the predictor's token."""
+
+    token: str = field(default="", repr=False)
+    zookeeper: str | None = field(default=None, repr=False)
+    predictor: str | None = field(default=None, repr=False)
 
 
 def parsed(words: Sequence[str] | None = None) -> DriverOptions:

@@ -48,8 +48,13 @@ def spark_job(options: DriverOptions, parts: Parts, blueprint: Blueprint, addres
     )
 
 
-def waiting_text(launcher: SparkLauncher, workers: int) -> str:
-    """What it waits for."""
+def waiting_text(launcher: SparkLauncher, workers: int, failed: int) -> str:
+    """What it waits for; `failed` tasks of its workers have failed before they came."""
+    if failed:
+        return (
+            f"{launcher.places_filled()} of {workers} workers have a place; {failed} times one failed before it reached this driver: "
+            "see the standard error of the executors, in the web page of Spark or in the work directories of its workers"
+        )
     asked = settings(launcher.job, workers)
     return (
         f"{launcher.places_filled()} of {workers} workers have a place; it waits for Spark, which was asked for "

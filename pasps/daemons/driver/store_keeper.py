@@ -79,7 +79,7 @@ class StoreKeeper:
         least = self._incarnations.get(worker, 0) + 1
         number = 0
         with suppress(PaspsError):
-            while number < least:
+            while self._store.connected and number < least:
                 number = await self._store.increment(layout.incarnation(self._name, worker))
         self._incarnations[worker] = max(number, least)
         return self._incarnations[worker]
@@ -116,6 +116,7 @@ class StoreKeeper:
         path = layout.workers(self._name)
         while True:
             with suppress(PaspsError):
+                await self._tell_counters()
                 found: dict[str, Address] = {}
                 for entry in await self._store.children(path):
                     worker = entry.rpartition("-")[0]
@@ -125,6 +126,13 @@ class StoreKeeper:
                 self._registered = found
             await self._changed.wait()
             self._changed.clear()
+
+    async def _tell_counters(self) -> None:
+        """What was counted while the store was away."""
+        for worker, number in list(self._incarnations.items()):
+            path = layout.incarnation(self._name, worker)
+            if (await self._read(path, int) or 0) < number:
+                await self._store.write(path, b"%d" % number)
 
     async def _read(self, path: str, kind: type[_T]) -> _T | None:
         entry = await self._store.read(path)

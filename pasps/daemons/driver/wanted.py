@@ -6,12 +6,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+import msgspec
+
 from pasps.cluster import layout
 from pasps.cluster.store import Store
-from pasps.cluster.submission import Desired, desired_of, driver_of
-from pasps.errors import InvalidError, PaspsError
+from pasps.cluster.submission import Desired, desired_of
+from pasps.errors import PaspsError
 
 _log = logging.getLogger(__name__)
+
+
+class _Epoch(msgspec.Struct):
+    epoch: int
 
 
 class Wanted:
@@ -32,19 +38,28 @@ class Wanted:
         entry = await self._store.read(layout.desired(self._name))
         if entry is not None:
             self.desired = desired_of(entry.value, layout.desired(self._name))
-        entry = await self._store.read(layout.driver(self._name))
-        if entry is not None and entry.value:
-            try:
-                epoch = driver_of(entry.value, layout.driver(self._name)).epoch
-            except InvalidError as error:  # what is wanted is known all the same
-                _log.warning("%s", error)
-                return
-            self.later = epoch if epoch > self._epoch else None
+        # a driver that comes slowly may write over the record of its successor, but not over what was decided before both
+        for path in (layout.launch(self._name), layout.driver(self._name)):
+            epoch = await self._epoch_at(path)
+            if epoch > self._epoch:
+                self.later = epoch
+
+    async def _epoch_at(self, path: str) -> int:
+        entry = await self._store.read(path)
+        if entry is None or not entry.value:
+            return 0
+        try:
+            return msgspec.json.decode(entry.value, type=_Epoch).epoch
+        except msgspec.DecodeError as error:  # what is wanted is known all the same
+            _log.warning("%s holds something else: %s", path, error)
+            return 0
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Read it again whenever it may have changed, and say so, without end. What cannot be read now is read later."""
         news = asyncio.Event()
-        watches = [self._store.watch(path, news.set) for path in (layout.desired(self._name), layout.driver(self._name))]
+        watches = [
+            self._store.watch(path, news.set) for path in (layout.desired(self._name), layout.driver(self._name), layout.launch(self._name))
+        ]
         try:
             while True:
                 await news.wait()

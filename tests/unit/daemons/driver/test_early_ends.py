@@ -16,7 +16,7 @@ from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.submission import DriverRecord, Submission, driver_of, encoded
 from pasps.daemons.driver.driver import Driver
 from pasps.daemons.driver.ending import CRASHED, NOT_STARTED
-from pasps.daemons.driver.options import DriverOptions
+from pasps.daemons.driver.options import DriverOptions, Secrets
 from pasps.testing.clock import FakeClock
 
 NAME, EPOCH = "words", 4
@@ -38,7 +38,7 @@ class Bench:
 
     async def run(self) -> int:
         options = DriverOptions(NAME, EPOCH, "h", "local[1]", str(self.package), str(self.folder), "127.0.0.1", "127.0.0.1", None)
-        return await Driver(options, self.store, "token", None, FakeClock()).run()
+        return await Driver(options, self.store, Secrets("token"), FakeClock()).run()
 
     async def said(self) -> DriverRecord:
         entry = await self.master.read(PATH)

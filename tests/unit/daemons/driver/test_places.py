@@ -65,7 +65,7 @@ class Launcher:
 
 def test_what_it_waits_for_is_what_spark_was_asked_for() -> None:
     made = job(spark_executor_memory="2g")
-    text = waiting_text(cast("SparkLauncher", Launcher(made, 1)), 5)
+    text = waiting_text(cast("SparkLauncher", Launcher(made, 1)), 5, 0)
     asked = settings(made, 5)
     assert text.startswith("1 of 5 workers have a place")
     assert f"{asked['spark.executor.instances']} executors of {asked['spark.executor.cores']} cores with 2g each" in text

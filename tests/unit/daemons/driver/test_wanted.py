@@ -198,3 +198,15 @@ def test_it_follows_no_more_when_that_is_cancelled() -> None:
         assert (bench.told, bench.wanted.desired) == (told, Desired())
 
     run(body)
+
+
+def test_a_later_start_counts_even_when_its_record_was_written_over() -> None:
+    """A driver that came slowly may have written its own record over that of its successor."""
+
+    async def body(bench: Bench) -> None:
+        await bench.driver(2)
+        await bench.master.write(layout.launch(NAME), b'{"epoch": 3, "package": "p"}')
+        await bench.wanted.begin()
+        assert bench.wanted.later == 3
+
+    run(body)
