@@ -1,6 +1,7 @@
 """A checked topology: what both DSLs produce and everything else reads. Immutable; made only by `api.validate`.
 
-Task ids are Storm's: one number space over the whole topology, from 1, in topological order of components.
+Task ids are Storm's: one number space over the whole topology, from 1: those of the spouts, then those of the bolts, both in
+topological order. So they do not ascend in the order of `components`, and bolts with other pools leave the spouts' as they are.
 Inside a component a task has an *index* from 0; `first_task + index` is its id.
 """
 

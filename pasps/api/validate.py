@@ -259,13 +259,18 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
 
 
 def _numbered(plans: Iterable[ComponentPlan], cap: int | None) -> dict[str, ComponentPlan]:
-    """The plans with task ids from 1 on, `par` and `pool` at most `cap`."""
+    """The plans in their order, with task ids from 1 on, `par` and `pool` at most `cap`.
+
+    Spouts get the first ids: bolts may have other pools one day, and by its id a task of a spout finds its position again.
+    """
     result: dict[str, ComponentPlan] = {}
-    task = 1
     for plan in plans:
         par, pool = (plan.par, plan.pool) if cap is None else (min(plan.par, cap), min(plan.pool, cap))
-        result[plan.id] = replace(plan, par=par, pool=pool, first_task=task)
-        task += pool
+        result[plan.id] = replace(plan, par=par, pool=pool)
+    task = 1
+    for plan in sorted(result.values(), key=lambda plan: not plan.is_spout):
+        result[plan.id] = replace(plan, first_task=task)
+        task += plan.pool
     if task - 1 > MOST_TASKS:
         widest = max(result.values(), key=lambda plan: plan.pool)
         problem = f"the pools of all components come to {task - 1} tasks, more than {MOST_TASKS}"

@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pasps.cli import exit_codes
@@ -45,18 +46,21 @@ def logs(options: argparse.Namespace) -> int:
             raise InvalidError(f"{problem}: its workers write to where that runs; `pasps errors` shows what your code raised")
         if options.worker is None and not options.follow and not options.json:
             # it says by itself whose log is whose
-            print(text_of(topology.call("logs", {"lines": options.lines})) or f"the workers of {topology.name} wrote nothing", flush=True)
+            text = text_of(topology.call("logs", {"lines": options.lines})).rstrip("\n")
+            print(text or f"the workers of {topology.name} wrote nothing", flush=True)
             return exit_codes.OK
         workers = [options.worker] if options.worker is not None else workers_of(topology)
         reader = LogReader(topology, workers, options.lines, as_json=options.json)
-        reader.look()
-        if options.follow:
-            try:
+        try:
+            reader.look()
+            if options.follow:
                 follow(reader, threading.Event().wait, SystemClock())
-            except KeyboardInterrupt:
-                return exit_codes.OK
-            if not options.json:
-                print(f"{topology.name}: {topology.how_it_ended()}")
+        except KeyboardInterrupt:
+            return exit_codes.OK
+        finally:
+            reader.finish()
+        if options.follow and not options.json:
+            print(f"{topology.name}: {topology.how_it_ended()}")
     return exit_codes.OK
 
 
@@ -69,56 +73,88 @@ def workers_of(topology: ClusterTopology) -> list[str]:
 
 
 def text_of(told: Any) -> str:
-    """The text of one answer, without its last line's end.
+    """The text of one answer.
 
     Raises:
         ProtocolError: it is no such answer.
     """
     if not isinstance(told, Mapping) or not isinstance(told.get("text"), str) or not isinstance(told.get("offset"), int):
         raise ProtocolError(f"expected a log with text and offset, got {told!r:.100}")
-    return str(told["text"]).rstrip("\n")
+    return str(told["text"])
 
 
 class LogReader:
-    """Reads the logs of workers and prints them, each from where the last look at it ended."""
+    """Reads the logs of workers and prints them in whole lines, each from where the last look at it ended."""
 
     def __init__(self, topology: ClusterTopology, workers: Sequence[str], lines: int, *, as_json: bool) -> None:
         self._topology = topology
-        self._arguments: dict[str, dict[str, Any]] = {worker: {"worker": worker, "lines": lines} for worker in workers}
+        self._logs = [_Log(worker, lines) for worker in workers]
         self._as_json = as_json
-        self._problems: dict[str, str] = {}
 
     def look(self) -> None:
         """Print what is new; one whose log cannot be read does not keep the others from it. Raises as a topology's `call` does."""
         failed: list[PaspsError] = []
-        for worker, arguments in self._arguments.items():
+        for log in self._logs:
             try:
-                told = self._topology.call("logs", arguments)
+                self._read(log)
             except (EndedMeanwhileError, ClosedError):
                 raise
             except _PASSING as error:
                 failed.append(error)
-                self._complain(worker, str(error))
-                continue
-            text = text_of(told)
-            self._problems.pop(worker, None)
-            self._arguments[worker] = {"worker": worker, "offset": told["offset"]}
-            if text:
-                self._show(worker, told.get("host"), text)
-        if failed and len(failed) == len(self._arguments):
+                self._complain(log, str(error))
+            else:
+                log.problem = ""
+        if failed and len(failed) == len(self._logs):
             raise failed[0]
 
-    def _complain(self, worker: str, problem: str) -> None:
-        if len(self._arguments) > 1 and self._problems.get(worker) != problem:
-            self._problems[worker] = problem
-            print(f"pasps logs: {worker}: {problem}", file=sys.stderr, flush=True)
+    def finish(self) -> None:
+        """Print the lines whose ends did not come; nothing more is to be read."""
+        for log in self._logs:
+            self._show(log, f"{log.begun}\n" if log.begun else "")
 
-    def _show(self, worker: str, host: object, text: str) -> None:
-        if self._as_json:
-            print(json.dumps({"worker": worker, "host": host, "text": text}), flush=True)
+    def _read(self, log: _Log) -> None:
+        told = self._topology.call("logs", log.question())
+        text, host = text_of(told), str(told.get("host") or "")
+        if log.host and host and host != log.host:
+            # it moved: the offset was one in the file of another host, and what was begun there gets no end
+            self._show(log, f"{log.begun}\n" if log.begun else "")
+            log.offset = None
+            told = self._topology.call("logs", log.question())
+            text, host = text_of(told), str(told.get("host") or host)
+        log.host, log.offset = host or log.host, told["offset"]
+        self._show(log, log.begun + text)
+
+    def _complain(self, log: _Log, problem: str) -> None:
+        if len(self._logs) > 1 and log.problem != problem:
+            log.problem = problem
+            print(f"pasps logs: {log.worker}: {problem}", file=sys.stderr, flush=True)
+
+    def _show(self, log: _Log, text: str) -> None:
+        """Print the whole lines of a text, and keep the rest."""
+        lines, end, log.begun = text.rpartition("\n")
+        if not end:
             return
-        prefix = f"{worker} | " if len(self._arguments) > 1 else ""
-        print("\n".join(f"{prefix}{line}" for line in text.split("\n")), flush=True)
+        if self._as_json:
+            print(json.dumps({"worker": log.worker, "host": log.host, "text": lines}), flush=True)
+            return
+        prefix = f"{log.worker} | " if len(self._logs) > 1 else ""
+        print("\n".join(f"{prefix}{line}" for line in lines.split("\n")), flush=True)
+
+
+@dataclass(slots=True)
+class _Log:
+    """How far one worker's log was read. `host` is where it was then; `begun` is a last line without its end; `problem` the last one."""
+
+    worker: str
+    lines: int
+    host: str = ""
+    offset: int | None = None
+    begun: str = ""
+    problem: str = ""
+
+    def question(self) -> dict[str, Any]:
+        place = {"lines": self.lines} if self.offset is None else {"offset": self.offset}
+        return {"worker": self.worker, **place}
 
 
 def follow(reader: LogReader, pause: Callable[[float], object], clock: Clock) -> None:

@@ -56,3 +56,18 @@ def test_pools_that_cannot_be_are_refused(pools: dict[str, Any], words: str) -> 
     with pytest.raises(TopologyError) as caught:
         with_pools(blueprint_of(Flow, config={"topology.max.task.parallelism": 8}), pools)
     assert words in str(caught.value)
+
+
+class Two(Topology):
+    a = Source.spec()
+    b = Work.spec(inputs=[a], pool=4)
+    c = Source.spec(par=2)
+    d = Work.spec(inputs=[c, b])
+
+
+def test_the_tasks_of_spouts_keep_their_ids_whatever_pools_bolts_get() -> None:
+    before = blueprint_of(Two)
+    assert {id_: [*plan.tasks] for id_, plan in before.components.items()} == {"a": [1], "b": [4, 5, 6, 7], "c": [2, 3], "d": [8]}
+    for pool in (1, 5, 4096):
+        after = with_pools(before, {"b": pool}).components
+        assert ([*after], after["a"].tasks, after["c"].tasks) == (["a", "b", "c", "d"], range(1, 2), range(2, 4))
