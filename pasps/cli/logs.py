@@ -56,6 +56,8 @@ def logs(options: argparse.Namespace) -> int:
             if options.follow:
                 follow(reader, threading.Event().wait, SystemClock())
         except KeyboardInterrupt:
+            if not options.follow:
+                raise
             return exit_codes.OK
         finally:
             reader.finish()
@@ -118,9 +120,9 @@ class LogReader:
         if log.host and host and host != log.host:
             # it moved: the offset was one in the file of another host, and what was begun there gets no end
             self._show(log, f"{log.begun}\n" if log.begun else "")
-            log.offset = None
+            log.host, log.offset = host, None
             told = self._topology.call("logs", log.question())
-            text, host = text_of(told), str(told.get("host") or host)
+            text, host = text_of(told), str(told.get("host") or "")
         log.host, log.offset = host or log.host, told["offset"]
         self._show(log, log.begun + text)
 

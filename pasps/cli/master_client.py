@@ -117,13 +117,15 @@ class MasterClient:
         return read(told, Submitted, self._whose())
 
     def rebalance(self, name: str, workers: int | None, pools: Mapping[str, int], wait: float | None) -> Any:
-        """Give a topology other workers or pools; back when that is written down, and its workers are about to be restarted.
+        """Give a topology other workers or pools; back when that was checked and written down: its workers are about to be restarted.
 
         Raises:
             NotRunningError: there is no such topology.
             PaspsError: it is refused, or as `topologies` does.
         """
-        return self._json("POST", f"{_of(name)}/rebalance", {"workers": workers, "pools": dict(pools), "wait": wait})
+        # its package is checked again, as when it was submitted
+        changes = {"workers": workers, "pools": dict(pools), "wait": wait}
+        return self._json("POST", f"{_of(name)}/rebalance", changes, SUBMIT_SECONDS)
 
     def _json(self, method: str, path: str, body: Any = None, seconds: float | None = ANSWER_SECONDS, most: int = MOST_ANSWER_BYTES) -> Any:
         answer, base = self._ask(method, path, None if body is None else msgspec.json.encode(body), seconds, most)

@@ -22,6 +22,9 @@ class Submission:
     `package` is where every node and driver can read the package, with its `sha256`; `submitted` is seconds since the epoch. These
     three are empty in the package itself, and so is `name` when the topology's own is to be taken. `python` is the minor version
     that `environment.tar.gz` in the package is for, None when there is none; `py_files` are the names below `py-files/`, in order.
+
+    Only in the store: `restart` is the restart that `workers` and `pools` were changed for last, and `wait` how long to drain before
+    it; see `Desired`.
     """
 
     name: str
@@ -37,6 +40,8 @@ class Submission:
     sha256: str = ""
     submitted: float = 0.0
     py_files: tuple[str, ...] = ()
+    restart: int = 0
+    wait: float | None = None
     schema: str = SCHEMA
 
 

@@ -6,6 +6,8 @@ import hashlib
 import hmac
 
 TOKEN_VARIABLE = "PASPS_TOKEN"
+SECRET_VARIABLES = (TOKEN_VARIABLE, "PASPS_ZOOKEEPER_AUTH", "PASPS_PREDICTOR_TOKEN")
+"""What no process that runs user code may find in its environment."""
 """The environment variable that has the masters' secret."""
 
 

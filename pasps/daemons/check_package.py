@@ -1,5 +1,6 @@
 """Says whether a package can run. A process of its own, as user code is imported: `python -m pasps.daemons.check_package PACKAGE`.
 
+With `--submission FILE` what is in that file counts instead of what the package says of itself: name, workers and pools by now.
 Standard output gets one line of JSON, whatever the user's code prints goes to standard error:
 
     {"ok": true, "name": ..., "workers": n or null, "components": {id: {"shape", "par", "pool"}}}
@@ -10,6 +11,7 @@ It exits with 0 or 1. The package is unpacked below TMPDIR; whoever ends this pr
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -22,6 +24,7 @@ import cloudpickle
 
 from pasps.api.blueprint import Blueprint
 from pasps.cluster.package_layout import PackageError
+from pasps.cluster.submission import Submission, submission_of
 from pasps.cluster.unpack import unpack
 from pasps.control.et_file import et_path, load_execution_times
 from pasps.control.predictor_client import ServiceUrl
@@ -44,10 +47,10 @@ _KINDS: tuple[tuple[type[PaspsError], str], ...] = (
 _DEFAULT_POLICY = "pasps"
 
 
-def answer(package: Path, directory: Path) -> dict[str, Any]:
-    """The line as an object. Unpacks to `directory`, and imports the user's code into this process."""
+def answer(package: Path, directory: Path, submission: Submission | None = None) -> dict[str, Any]:
+    """The line as an object. Unpacks to `directory`, and imports the user's code into this process. `submission` None: the package's."""
     try:
-        return _accepted(_checked(package, directory))
+        return _accepted(_checked(package, directory, submission))
     except PaspsError as error:
         kind = next((word for kind, word in _KINDS if isinstance(error, kind)), "broken")
         text = str(error)
@@ -59,9 +62,9 @@ def answer(package: Path, directory: Path) -> dict[str, Any]:
     return {"ok": False, "kind": kind, "text": text}
 
 
-def _checked(package: Path, directory: Path) -> Blueprint:
+def _checked(package: Path, directory: Path, submission: Submission | None) -> Blueprint:
     unpacked = unpack(package, directory)
-    blueprint = load_package(unpacked)
+    blueprint = load_package(unpacked, submission)
     settings = ElasticSettings.from_config(blueprint.config)
     checked_policy(settings, _DEFAULT_POLICY)
     if settings.predictor_url is not None:
@@ -83,12 +86,17 @@ def _accepted(blueprint: Blueprint) -> dict[str, Any]:
 def main() -> None:
     """Entry point of the process."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
+    parser = argparse.ArgumentParser(prog="pasps.daemons.check_package")
+    parser.add_argument("package", type=Path)
+    parser.add_argument("--submission", type=Path)
+    options = parser.parse_args()
+    given = None if options.submission is None else submission_of(options.submission.read_bytes(), str(options.submission))
     # the descriptor, too: what user code starts writes there
     told = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     with tempfile.TemporaryDirectory(prefix="pasps-check-", ignore_cleanup_errors=True) as directory:
-        found = answer(Path(sys.argv[1]), Path(directory))
+        found = answer(options.package, Path(directory), given)
     with told:
         told.write(json.dumps(found).encode() + b"\n")
     logging.shutdown()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
 
 from pyspark import SparkFiles
 
+from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.cluster.unpack import site_packages, unpack
 from pasps.daemons.enlisting import enlist
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.membership import keep_registered
 from pasps.daemons.worker_process import WorkerProcess
+from pasps.errors import BrokenError
 
 LOG_VARIABLE = "PASPS_LOG_DIR"
 """Of each host: the directory for the logs of workers; without it, one of its own below the system's temporary files."""
@@ -24,7 +27,8 @@ _MOST_LOG_BYTES = 64 << 20
 
 def work(place: str, topology: str, address: tuple[str, int], secret: bytes, package: str, environment: str | None) -> None:
     """Be the worker of that place. `package` and `environment` are the names under which Spark has brought them."""
-    log_file = _write_to_log(topology, place)
+    forget_secrets()
+    log_file = write_to_log(topology, place)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"), force=True)
     unpacked = unpack(Path(SparkFiles.get(package)), Path(tempfile.mkdtemp(prefix=f"{place}-", dir=".")))
     brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
@@ -40,20 +44,51 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
     sys.stdout.flush()
 
 
+def forget_secrets() -> None:
+    """Drop what a Spark that was started with a master's environment hands down; user code has no use for it."""
+    for name in SECRET_VARIABLES:
+        os.environ.pop(name, None)
+
+
 def log_directory(topology: str) -> Path:
-    """Where the workers of that topology write on this machine."""
+    """Where the workers of that topology write on this machine. It is made.
+
+    Raises:
+        BrokenError: it cannot be, or somebody else may have prepared what is there.
+    """
     chosen = os.environ.get(LOG_VARIABLE)
-    return (Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"pasps-{os.getuid()}") / "logs" / topology
+    base = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"pasps-{os.getuid()}"
+    try:
+        if not chosen:
+            _make_own(base)
+        directory = base / "logs" / topology
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BrokenError(f"the directory for logs in {base} cannot be made: {error.strerror}; set {LOG_VARIABLE} to another") from error
+    return directory
 
 
-def _write_to_log(topology: str, place: str) -> Path:
+def _make_own(directory: Path) -> None:
+    """Make a directory where everybody may make some, or see that the one there is only this user's: its name can be guessed."""
+    directory.mkdir(exist_ok=True, mode=0o700)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        what = f"{stat.filemode(found.st_mode)} of user {found.st_uid}"
+        cure = f"remove it, or set {LOG_VARIABLE} to another directory"
+        raise BrokenError(f"{directory}: expected a directory of user {os.getuid()} that nobody else can enter, got {what}; {cure}")
+
+
+def write_to_log(topology: str, place: str) -> Path:
     """From now on all that the process writes goes there, behind what its predecessors wrote."""
-    directory = log_directory(topology)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = directory / f"{place}.log"
-    if path.is_file() and path.stat().st_size > _MOST_LOG_BYTES:
-        path.replace(path.with_suffix(".log.1"))
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    path = log_directory(topology) / f"{place}.log"
+    try:
+        file = _opened(path)
+        if os.fstat(file).st_size > _MOST_LOG_BYTES:
+            os.close(file)
+            path.replace(path.with_suffix(".log.1"))
+            file = _opened(path)
+    except OSError as error:
+        raise BrokenError(f"{path} cannot be written: {error.strerror}; remove it, or set {LOG_VARIABLE} to another directory") from error
     sys.stdout.flush()
     sys.stderr.flush()
     os.dup2(file, 1)
@@ -63,3 +98,8 @@ def _write_to_log(topology: str, place: str) -> Path:
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
     return path
+
+
+def _opened(path: Path) -> int:
+    # a link that somebody put there must not have another file written
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reliability import counted
-from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
 from pasps.cli.master_client import ClusterAddress, MasterClient
 from pasps.cluster import layout
@@ -18,7 +16,7 @@ from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
-from pasps.errors import InvalidError, PaspsError
+from pasps.errors import PaspsError
 from tests.integration import topologies
 from tests.integration.test_exact import counts_of
 
@@ -54,10 +52,10 @@ def ended(cluster: DevCluster, name: str) -> dict[str, object] | None:
     return next((dict(e.summary or {}) for e in client_of(cluster).ended() if e.name == name), None)
 
 
-@pytest.fixture
-def flowing(cluster: DevCluster, tmp_path: Path) -> Iterator[Subject]:
-    """A topology under a steady load; at its end nothing may be missing."""
-    subject = Subject(cluster, tmp_path, RATE)
+@pytest.fixture(scope="module")
+def flowing(cluster: DevCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    """A topology under a steady load, hurt by one test after the other; at its end nothing may be missing."""
+    subject = Subject(cluster, tmp_path_factory.mktemp("flowing"), RATE)
     subject.submit()
     try:
         yield subject
@@ -91,6 +89,17 @@ def test_two_hundred_thousand_words_are_counted_exactly(cluster: DevCluster, tmp
     assert (summary["ended"], summary["emitted"], summary["acked"], summary["failed"]) == ("finished", total, total, 0)
     assert sum(counts_of(tmp_path).values()) == total
     assert len(counts_of(tmp_path)) == 97
+
+
+def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:
+    for step in range(12):
+        for bolt in ("step", "tally", "kept"):
+            flowing.client.call(NAME, "scale", {"bolts": {bolt: 1 + (step * 3) % 8}}, 60.0)
+    flowing.wait_full()
+    assert flowing.status()["stats"]["failed"] == 0
+    flowing.arrivals.read()
+    assert flowing.arrivals.duplicates == 0
+    flowing.client.call(NAME, "scale", {"bolts": dict.fromkeys(("step", "tally", "kept"), "auto")}, 60.0)
 
 
 def kill_master(subject: Subject) -> None:
@@ -177,71 +186,3 @@ def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> No
     kill(flowing.driver())
     wait_for(lambda: flowing.client.topology(NAME).epoch > epoch, "another driver", 60)
     flowing.wait_full(120)
-
-
-def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:
-    for step in range(12):
-        for bolt in ("step", "tally", "kept"):
-            flowing.client.call(NAME, "scale", {"bolts": {bolt: 1 + (step * 3) % 8}}, 60.0)
-    flowing.wait_full()
-    stats = flowing.status()["stats"]
-    assert stats["failed"] == 0
-    flowing.arrivals.read()
-    assert flowing.arrivals.duplicates == 0
-
-
-def test_two_run_and_a_third_waits_for_room(cluster: DevCluster, tmp_path: Path) -> None:
-    client = client_of(cluster)
-    names = ["first", "second", "third"]
-    for name in names:
-        directory = tmp_path / name
-        directory.mkdir()
-        options = {counted.RATE: 100, counted.DIRECTORY: str(directory), "spark.executor.cores": 2}
-        submit(cluster, directory, PackageRequest(Path(counted.__file__), name=name, options=options, workers=4))
-        if name != "third":
-            wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run", 90)  # type: ignore[misc]
-    wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait", 60)
-    detail = client.topology("third").detail or ""
-    assert detail.startswith("0 of 4 workers have a place; it waits for Spark, which was asked for 2 executors of 2 cores"), detail
-    client.call("first", "kill", {"wait": 10.0}, 90.0)
-    wait_for(lambda: state_of(cluster, "third") == "running", "the third to run", 90)
-    for name in names[1:]:
-        summary = client.call(name, "kill", {"wait": 20.0}, 90.0)
-        assert summary["left"] == {}
-    for name in names:
-        arrivals = Arrivals(tmp_path / name)
-        arrivals.read()
-        assert arrivals.missing() == []
-
-
-BROKEN = {
-    "raises": ("raise RuntimeError('not today')", "not today"),
-    "needs": ("import a_module_that_is_nowhere", "module 'a_module_that_is_nowhere' is missing where the topology is to run"),
-    "nothing": ("x = 1", "there is no topology in it"),
-}
-
-
-@pytest.mark.parametrize("what", list(BROKEN))
-def test_what_cannot_run_is_refused_and_leaves_nothing(cluster: DevCluster, tmp_path: Path, what: str) -> None:
-    text, said = BROKEN[what]
-    file = tmp_path / "topology.py"
-    file.write_text(text + "\n")
-    with pytest.raises(InvalidError, match=said):
-        submit(cluster, tmp_path, PackageRequest(file, name=what))
-    assert what not in [view.name for view in client_of(cluster).topologies()]
-
-
-def test_an_initialize_that_raises_is_told_and_not_tried_for_ever(cluster: DevCluster, tmp_path: Path) -> None:
-    file = tmp_path / "topology.py"
-    file.write_text(
-        "from pasps import Bolt, Spout, Topology\n"
-        "class S(Spout):\n    outputs = ['n']\n    def next_tuple(self): return 1.0\n"
-        "class B(Bolt):\n    def initialize(self, conf, ctx): raise RuntimeError('no database')\n    def process(self, tup): pass\n"
-        "class T(Topology):\n    s = S.spec()\n    b = B.spec(inputs=[s])\n"
-    )
-    submit(cluster, tmp_path, PackageRequest(file, name="raises-late", workers=1))
-    client = client_of(cluster)
-    wait_for(lambda: client.topology("raises-late").state == "failed", "the failure", 90)
-    assert "no database" in (client.topology("raises-late").detail or "")
-    client.call("raises-late", "kill", {"wait": 0.0}, 60.0)
-    wait_for(lambda: "raises-late" not in [view.name for view in client.topologies()], "the end", 30)

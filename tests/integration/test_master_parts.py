@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from pasps.cluster.submission import Submission
 from pasps.cluster.tokens import driver_token
 from pasps.daemons.control_socket import ControlSocket
 from pasps.daemons.master.child import run_child
@@ -111,11 +112,11 @@ def _is_over(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def check(tmp_path: Path, text: str, seconds: float = 30.0) -> Any:
+def check(tmp_path: Path, text: str, seconds: float = 30.0, submission: Submission | None = None) -> Any:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "p.zip").write_bytes(package(tmp_path, "counting", text=text))
     try:
-        return asyncio.run(check_package(tmp_path / "p.zip", tmp_path / "scratch", seconds))
+        return asyncio.run(check_package(tmp_path / "p.zip", tmp_path / "scratch", submission, seconds))
     finally:
         assert list((tmp_path / "scratch").iterdir()) == []
 
@@ -124,6 +125,17 @@ def test_a_check_knows_the_components_and_none_of_the_masters_secrets(tmp_path: 
     monkeypatch.setenv("PASPS_TOKEN", "t0ken")
     checked = check(tmp_path, f"import os\nassert 'PASPS_TOKEN' not in os.environ\nprint('noise')\n{TOPOLOGY}")
     assert (checked.name, [*checked.components]) == ("counting", ["lines", "count"])
+
+
+def test_a_check_is_of_what_is_wanted_by_now(tmp_path: Path) -> None:
+    wanted = Submission("later", "counting.py", workers=3, pools={"count": 6})
+    checked = check(tmp_path, TOPOLOGY, submission=wanted)
+    assert (checked.name, checked.workers, checked.components["count"]["pool"]) == ("later", 3, 6)
+
+
+def test_pools_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RefusedPackageError, match="1 to 4096, got 5000"):
+        check(tmp_path, TOPOLOGY, submission=Submission("later", "counting.py", pools={"count": 5000}))
 
 
 def test_a_file_that_never_ends_to_import_is_refused(tmp_path: Path) -> None:

@@ -76,10 +76,12 @@ class Driver:
             asyncio.get_running_loop().add_signal_handler(number, self._end, Ending(f"signal {number.name}"))
         try:
             return await self._run()
-        except (InvalidError, ComponentStartError) as error:  # it would fail again, wherever it is started
+        except (InvalidError, ComponentStartError) as error:
             _log.error("%s", error)
             await self._standing.last("failed", str(error), _LAST_WRITE_SECONDS)
-            return NOT_STARTED
+            # what cannot run would fail again wherever it is started; but what ran before may only miss its database for a while
+            ran = self._keeper is not None and self._keeper.resume.version > 0
+            return CRASHED if ran and isinstance(error, ComponentStartError) else NOT_STARTED
         except StoreUnavailableError as error:
             _log.error("%s", error)
             return CRASHED

@@ -19,8 +19,9 @@ from pasps.daemons.master.body import read_json, save
 from pasps.daemons.master.endings import Endings
 from pasps.daemons.master.guard import LeaderGuard, TokenGuard
 from pasps.daemons.master.leadership import Leadership
+from pasps.daemons.master.rebalance import Rebalance, Rebalances
 from pasps.daemons.master.submissions import Submissions
-from pasps.daemons.master.topologies import Rebalance, Topologies
+from pasps.daemons.master.topologies import Topologies
 from pasps.daemons.master.views import as_json
 from pasps.errors import PaspsError
 
@@ -41,6 +42,7 @@ class Parts:
     leadership: Leadership
     submissions: Submissions
     topologies: Topologies
+    rebalances: Rebalances
     endings: Endings
     incoming: Path
 
@@ -112,7 +114,7 @@ class _Routes:
 
     async def rebalance(self, name: str, request: Request) -> JSONResponse:
         body = await read_json(request, _RebalanceBody)
-        await self._parts.topologies.rebalance(name, Rebalance(body.workers, body.pools, body.wait))
+        await self._parts.rebalances.rebalance(name, Rebalance(body.workers, body.pools, body.wait))
         return JSONResponse({"name": name}, 202)
 
     async def ended(self) -> JSONResponse:

@@ -11,13 +11,15 @@ from pasps.cluster.store import Store
 from pasps.daemons.master.app import Parts
 from pasps.daemons.master.driver_process import Drivers
 from pasps.daemons.master.endings import Endings
+from pasps.daemons.master.intents import Intents
 from pasps.daemons.master.leadership import Leadership
 from pasps.daemons.master.locks import Locks
-from pasps.daemons.master.package_check import check_package
+from pasps.daemons.master.package_check import Check, FewAtOnce, check_package
 from pasps.daemons.master.packages import Packages
+from pasps.daemons.master.rebalance import Rebalances
 from pasps.daemons.master.reconciler import Reconciler
 from pasps.daemons.master.records import Member
-from pasps.daemons.master.submissions import Check, Submissions
+from pasps.daemons.master.submissions import Submissions
 from pasps.daemons.master.topologies import Topologies
 
 
@@ -52,6 +54,9 @@ def assemble(store: Store, me: Member, means: Means) -> Master:
 
     endings = Endings(store, means.packages, clock, leads)
     reconciler = Reconciler(store, means.processes, means.packages, endings, locks, token, clock)
-    submissions = Submissions(store, means.packages, leadership, clock, reconciler.wake, means.check)
-    topologies = Topologies(store, reconciler, endings, locks, token, clock)
-    return Master(leadership, reconciler, Parts(store, leadership, submissions, topologies, endings, means.incoming))
+    check = FewAtOnce(means.check)
+    submissions = Submissions(store, means.packages, leadership, clock, reconciler.wake, check)
+    intents = Intents(store, locks, leads, reconciler.wake)
+    topologies = Topologies(store, reconciler, endings, intents, token, clock)
+    rebalances = Rebalances(store, intents, means.packages, check, means.incoming)
+    return Master(leadership, reconciler, Parts(store, leadership, submissions, topologies, rebalances, endings, means.incoming))

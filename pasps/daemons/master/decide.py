@@ -14,8 +14,7 @@ from enum import Enum, auto
 from pasps.daemons.master.found import Found
 
 NOT_STARTED_CODE = 3
-"""A driver ends with it when its topology cannot be started."""
-RUNNING_STATES = frozenset({"running", "inactive", "draining"})
+"""A driver ends with it when its topology cannot be started, and could not be by another one."""
 OVER_STATES = frozenset({"ended", "failed"})
 
 SILENT_SECONDS = 10.0
@@ -73,8 +72,7 @@ class Action(Enum):
     """What a leader does."""
 
     INTEND = auto()
-    """Write down the intent that was submitted."""
-    MARK_RAN = auto()
+    """Write down the intent that was submitted, or the restart that the submission was changed for."""
     START = auto()
     RECORD_FAILURE = auto()
     """Keep that its driver could not start it."""
@@ -172,19 +170,18 @@ def _about_rest(found: Found, life: _Life) -> list[Action]:
 
 
 def _about_topology(seen: Seen, track: Track, life: _Life, now: float) -> list[Action]:
-    found, record, own = seen.found, seen.found.newest_record, _own(seen)
-    actions = [Action.INTEND] if found.desired is None else []
-    ran = found.ran or (record is not None and record.state in RUNNING_STATES)
-    if ran and not found.ran:
-        actions.append(Action.MARK_RAN)
+    found, own = seen.found, _own(seen)
+    actions = [Action.INTEND] if found.desired != found.wanted else []
     if life is not _Life.GONE:
         return actions
     if found.wanted.state == "killed" or found.summary:
         return [Action.FINISH]
     planned = _planned(found)
-    if not ran and not planned and found.is_refused:
+    # whether it ran before does not count: what its driver could not start then, as after a rebalance, it cannot start now, and
+    # a loop of starts would hide that; who changes it, or wants it tried again, says so with a rebalance
+    if not planned and found.is_refused:
         return actions
-    if not ran and not planned and own is not None and own.exit_code == NOT_STARTED_CODE:
+    if not planned and own is not None and own.exit_code == NOT_STARTED_CODE:
         return [*actions, Action.RECORD_FAILURE]
     if planned or now >= track.not_before:
         actions.append(Action.START)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pasps.cluster import layout
@@ -32,16 +32,16 @@ class Found:
     alive: int | None = None
     launch: Launch | None = None
     last_epoch: int = 0
-    ran: bool = False
     summary: bool = False
     problem: str = ""
 
     @property
     def wanted(self) -> Desired:
-        """The intent; what was submitted until somebody says otherwise."""
+        """The intent; what was submitted until somebody says otherwise. A restart that the submission was changed for is part of it."""
         if self.desired is not None:
-            return self.desired
-        return Desired(state="inactive" if self.submission is not None and self.submission.inactive else "active")
+            return with_restart(self.desired, self.submission)
+        began = Desired(state="inactive" if self.submission is not None and self.submission.inactive else "active")
+        return with_restart(began, self.submission)
 
     @property
     def newest(self) -> int:
@@ -59,6 +59,13 @@ class Found:
         return self.record if self.record is not None and self.record.epoch == self.newest else None
 
 
+def with_restart(desired: Desired, submission: Submission | None) -> Desired:
+    """An intent with the restart that the submission was changed for, which may not have been written into the intent yet. Pure."""
+    if submission is None or submission.restart <= desired.restart or desired.state == "killed":
+        return desired
+    return replace(desired, restart=submission.restart, wait=submission.wait)
+
+
 async def find(store: Store, name: str) -> Found | None:
     """Read it all; None when there is nothing of that name. What cannot be understood is None, and said in `problem`.
 
@@ -71,10 +78,9 @@ async def find(store: Store, name: str) -> Found | None:
         layout.driver(name),
         layout.alive(name),
         records.launch(name),
-        records.ran(name),
         layout.summary(name),
     ]
-    entry, desired, driver, alive, launch, ran, summary = await asyncio.gather(*map(store.read, paths))
+    entry, desired, driver, alive, launch, summary = await asyncio.gather(*map(store.read, paths))
     if entry is None:
         return None
     problems: list[str] = []
@@ -89,7 +95,6 @@ async def find(store: Store, name: str) -> Found | None:
         alive=registered.epoch if registered else None,
         launch=last if last and submission and last.package == submission.package else None,
         last_epoch=last.epoch if last else 0,
-        ran=ran is not None,
         summary=summary is not None,
         problem="; ".join(problems),
     )

@@ -13,20 +13,20 @@ from dataclasses import replace
 from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import ConflictError, Store, StoreUnavailableError, Watch
-from pasps.cluster.submission import Desired, DriverRecord, encoded
+from pasps.cluster.submission import Desired, DriverRecord, desired_of, encoded
 from pasps.cluster.tokens import driver_token
 from pasps.daemons.master import records
 from pasps.daemons.master.decide import Action, OwnDriver, Seen, Track, decide, must_ask
 from pasps.daemons.master.driver_client import Door, ask
 from pasps.daemons.master.driver_process import Drivers
 from pasps.daemons.master.endings import Endings
-from pasps.daemons.master.found import Found, find
+from pasps.daemons.master.found import Found, find, with_restart
 from pasps.daemons.master.locks import Locks
 from pasps.daemons.master.packages import Packages
 from pasps.daemons.master.records import Launch
 from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import host
-from pasps.errors import BrokenError, BusyError
+from pasps.errors import BrokenError, BusyError, InvalidError
 
 _log = logging.getLogger(__name__)
 
@@ -146,9 +146,7 @@ class Reconciler:
         name = found.name
         match action:
             case Action.INTEND:
-                await self._create(layout.desired(name), encoded(found.wanted))
-            case Action.MARK_RAN:
-                await self._create(records.ran(name), b"")
+                await self._intend(found)
             case Action.START:
                 await self._start(found)
             case Action.RECORD_FAILURE:
@@ -166,10 +164,15 @@ class Reconciler:
                 self._tracks.pop(name, None)
                 self._processes.forget(name)
 
-    async def _create(self, path: str, value: bytes) -> None:
-        # who was quicker knows better
-        with suppress(BusyError):
-            await self._store.create(path, value)
+    async def _intend(self, found: Found) -> None:
+        path = layout.desired(found.name)
+        there = await self._store.read(path)
+        # who was quicker knows better, and what cannot be read is shown
+        with suppress(BusyError, InvalidError):
+            if there is None:
+                await self._store.create(path, encoded(found.wanted))
+            else:
+                await self._store.write(path, encoded(with_restart(desired_of(there.value, path), found.submission)), there.version)
 
     async def _start(self, found: Found) -> None:
         """The epoch is taken in the store before there is a process, so no two drivers ever have the same."""

@@ -66,11 +66,6 @@ def launch(name: str) -> str:
     return f"{LAUNCHES}/{name}"
 
 
-def ran(name: str) -> str:
-    """Whether the topology ever ran: made once, by its driver or by the leader who saw it."""
-    return f"{topology(name)}/ran"
-
-
 def components(name: str) -> str:
     """What the check of its package said of its components."""
     return f"{topology(name)}/components"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,17 +24,11 @@ from pasps.daemons.master import records
 from pasps.daemons.master.failures import NameInUseError, NotLeadingError
 from pasps.daemons.master.leadership import Leadership, misfit
 from pasps.daemons.master.names import check_name
-from pasps.daemons.master.package_check import Checked, check_package, submission_in
+from pasps.daemons.master.package_check import Check, Checked, submission_in
 from pasps.daemons.master.packages import Packages
 from pasps.errors import BusyError, InvalidError
 
 _log = logging.getLogger(__name__)
-
-Check = Callable[[Path, Path], Awaitable[Checked]]
-"""Looks at a package, with a directory for what it writes."""
-
-MOST_CHECKS = 2
-"""At once; each imports somebody's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +49,10 @@ class Submissions:
         leadership: Leadership,
         clock: Clock,
         wake: Callable[[], None],
-        check: Check = check_package,
+        check: Check,
     ) -> None:
         self._store, self._packages, self._leadership = store, packages, leadership
         self._clock, self._wake, self._check = clock, wake, check
-        self._checks = asyncio.Semaphore(MOST_CHECKS)
 
     async def accept(self, package: Path, sha256: str) -> Submitted:
         """Submit what is in the file; the file stays.
@@ -74,12 +67,12 @@ class Submissions:
         if submission.name:
             check_name(submission.name)
             await self._refuse_used(submission.name)
-        async with self._checks:
-            checked = await self._check(package, package.parent)
+        checked = await self._check(package, package.parent)
         check_name(checked.name)
         await self._refuse_used(checked.name)
         location = await self._packages.keep(package, checked.name, sha256)
-        whole = replace(submission, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
+        kept = replace(submission, restart=0, wait=None)
+        whole = replace(kept, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
         await self._create(whole, checked)
         self._wake()
         return Submitted(checked.name, checked.workers)

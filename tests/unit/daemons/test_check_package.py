@@ -80,6 +80,32 @@ def test_what_the_store_has_by_now_wins_over_the_package(pack: Pack, tmp_path: P
     assert (blueprint.name, blueprint.config["topology.workers"], blueprint.components["b"].pool) == ("later", 5, 6)
 
 
+@pytest.mark.parametrize(
+    ("changes", "kind", "words"),
+    [
+        ({"pools": {"b": 5000}}, "topology", "component 'b': pool must be an integer of 1 to 4096, got 5000"),
+        ({"pools": {"b": 9}}, "topology", "pool = 9 is more than topology.max.task.parallelism = 8"),
+        ({"pools": {"s": 2}}, "topology", "component 's'"),
+        ({"workers": 0}, "config", "topology.workers"),
+    ],
+)
+def test_what_is_wanted_by_now_is_checked_like_a_submission(
+    pack: Pack, tmp_path: Path, changes: dict[str, Any], kind: str, words: str
+) -> None:
+    package = pack(FLOW, options={"topology.max.task.parallelism": 8})
+    submission = replace(unpack(package, tmp_path / "before").submission, name="checked-flow")
+    found = answer(package, tmp_path / "there", replace(submission, **changes))
+    assert (found["ok"], found.get("kind")) == (False, kind), found
+    assert words in found["text"]
+
+
+def test_the_counts_of_now_are_told(pack: Pack, tmp_path: Path) -> None:
+    package = pack(FLOW, workers=2)
+    submission = replace(unpack(package, tmp_path / "before").submission, name="later", workers=5, pools={"b": 6})
+    found = answer(package, tmp_path / "there", submission)
+    assert (found["name"], found["workers"], found["components"]["b"]["pool"]) == ("later", 5, 6)
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("raise ValueError('no')", {}, "file", "checked_flow.py: it cannot be imported\nTraceback"),
     ("import sys; sys.exit(3)", {}, "file", "it calls sys.exit(3)"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cluster.spark_daemons import SparkInstallation
+from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.daemons.dev.parts import Tools, part_environment, part_named, parts_of, port_names
 from pasps.daemons.dev.state import ClusterState
 from pasps.errors import InvalidError
@@ -47,6 +48,14 @@ def test_the_master_is_told_where_the_others_are_and_no_secret_is_on_its_command
     assert words[words.index("--host") + 1] == "127.0.0.1"
     assert STATE.token not in json.dumps(words)
     assert part.secrets == {"PASPS_TOKEN": "secret", "PASPS_PREDICTOR_TOKEN": "other"}
+
+
+def test_what_runs_user_code_gets_no_secret() -> None:
+    inherited = dict.fromkeys(SECRET_VARIABLES, "inherited")
+    parts = [part for part in parts_of(HOME, state(2)) if part.name.startswith("spark-")]
+    assert len(parts) == 3
+    for part in parts:
+        assert not set(SECRET_VARIABLES) & set(part_environment(TOOLS.spark, HOME, inherited, part.secrets))
 
 
 def test_an_unknown_part_is_named_with_those_that_are_there() -> None:

@@ -18,10 +18,9 @@ from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_
 from pasps.daemons.master.app import create_app
 from pasps.daemons.master.assemble import Master, Means, assemble
 from pasps.daemons.master.decide import OwnDriver
-from pasps.daemons.master.package_check import Checked
+from pasps.daemons.master.package_check import Check, Checked
 from pasps.daemons.master.packages import DirectoryPackages
 from pasps.daemons.master.records import Member
-from pasps.daemons.master.submissions import Check
 from pasps.testing import FakeClock
 
 TOKEN = "t0ken"
@@ -64,7 +63,7 @@ class StandInDrivers:
         return f"the last words of {name} {epoch}"
 
 
-async def accepts(package: Path, scratch: Path) -> Checked:
+async def accepts(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
     with zipfile.ZipFile(package) as archive:
         submission = submission_of(archive.read("submission.json"), "package")
     return Checked(submission.name or "by-itself", 2, COMPONENTS)

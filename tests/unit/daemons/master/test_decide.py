@@ -32,7 +32,7 @@ def record(epoch: int = 1, state: str = "running", restart: int = 0, address: tu
 
 def found(**more: Any) -> Found:
     """A topology whose first driver runs."""
-    base = Found("counting", SUBMISSION, ACTIVE, record(), alive=1, launch=Launch(1, "p.zip"), last_epoch=1, ran=True)
+    base = Found("counting", SUBMISSION, ACTIVE, record(), alive=1, launch=Launch(1, "p.zip"), last_epoch=1)
     return replace(base, **more)
 
 
@@ -85,11 +85,6 @@ def test_a_driver_that_lives_is_left_alone(seen: Seen) -> None:
     watched = Watched()
     assert watched.look(seen) == []
     assert watched.look(seen, 1000.0) == []
-
-
-def test_one_that_is_seen_to_run_is_remembered_to_have_run() -> None:
-    assert first(Seen(found(ran=False))) == [Action.MARK_RAN]
-    assert first(Seen(found(ran=False, record=record(1, "starting")))) == []
 
 
 @pytest.mark.parametrize(
@@ -165,40 +160,70 @@ def test_the_registration_of_an_earlier_epoch_says_nothing_of_the_newest() -> No
 
 
 class TestCouldNotStart:
-    NEVER = found(ran=False, alive=None, record=record(1, "failed"))
+    FAILED = found(alive=None, record=record(1, "failed"))
     CODE = OwnDriver(1, NOT_STARTED_CODE)
 
-    def test_one_that_never_ran_is_kept_as_it_is(self) -> None:
-        assert first(Seen(self.NEVER, own=self.CODE)) == [Action.RECORD_FAILURE]
-        refused = replace(self.NEVER, launch=Launch(1, "p.zip", refused=True))
+    def test_it_is_kept_as_it_is(self) -> None:
+        assert first(Seen(self.FAILED, own=self.CODE)) == [Action.RECORD_FAILURE]
+        refused = replace(self.FAILED, launch=Launch(1, "p.zip", refused=True))
         watched = Watched()
         assert watched.look(Seen(refused)) == []
         assert watched.look(Seen(refused, own=self.CODE), 1000.0) == []
 
     def test_it_is_tried_again_when_a_restart_is_asked_for(self) -> None:
-        refused = replace(self.NEVER, launch=Launch(1, "p.zip", refused=True), desired=Desired(restart=1))
+        refused = replace(self.FAILED, launch=Launch(1, "p.zip", refused=True), desired=Desired(restart=1))
         assert first(Seen(refused)) == [Action.START]
         again = replace(refused, launch=Launch(2, "p.zip", restart=1, refused=True), record=record(2, "failed"))
         assert first(Seen(again)) == []
 
     def test_it_can_be_killed(self) -> None:
-        assert first(Seen(replace(self.NEVER, desired=KILLED, launch=Launch(1, "p.zip", refused=True)))) == [Action.FINISH]
+        assert first(Seen(replace(self.FAILED, desired=KILLED, launch=Launch(1, "p.zip", refused=True)))) == [Action.FINISH]
 
-    def test_one_that_ran_before_is_started_again(self) -> None:
+    def test_it_does_not_matter_that_drivers_before_it_ran(self) -> None:
         watched = Watched()
-        seen = Seen(replace(self.NEVER, ran=True), own=self.CODE)
-        watched.look(seen)
-        assert watched.look(seen, 0.5) == [Action.START]
+        assert watched.look(Seen(found(), own=OwnDriver(1))) == []
+        rebalanced = found(desired=Desired(restart=1))
+        assert watched.look(Seen(rebalanced, own=OwnDriver(1, 0)), 1000.0) == [Action.START]
+        failed = replace(rebalanced, alive=None, record=record(2, "failed", 1), launch=Launch(2, "p.zip", 1))
+        seen = Seen(failed, own=OwnDriver(2, NOT_STARTED_CODE))
+        assert watched.look(seen, 5.0) == [Action.RECORD_FAILURE]
+        kept = replace(failed, launch=Launch(2, "p.zip", 1, refused=True))
+        assert watched.look(replace(seen, found=kept), 1000.0) == []
+        assert first(Seen(kept), 9000.0) == []
+        assert watched.look(replace(seen, found=replace(kept, desired=Desired(restart=2)))) == [Action.START]
+
+    def test_who_did_not_see_how_it_ended_tries_it_once(self) -> None:
+        watched = Watched()
+        watched.look(Seen(self.FAILED))
+        assert watched.look(Seen(self.FAILED), 0.5) == [Action.START]
+        again = replace(self.FAILED, record=record(2, "failed"), launch=Launch(2, "p.zip"))
+        assert watched.look(Seen(again, own=OwnDriver(2, NOT_STARTED_CODE)), 5.0) == [Action.RECORD_FAILURE]
 
     def test_a_crash_is_no_refusal(self) -> None:
         watched = Watched()
-        seen = Seen(self.NEVER, own=OwnDriver(1, 1))
+        seen = Seen(self.FAILED, own=OwnDriver(1, 1))
         watched.look(seen)
         assert watched.look(seen, 0.5) == [Action.START]
 
 
 class TestRestart:
     WANTED = Desired(restart=1)
+    CHANGED = replace(SUBMISSION, workers=5, restart=1, wait=2.0)
+
+    def test_one_that_the_submission_was_changed_for_is_written_into_the_intent_first(self) -> None:
+        changed = found(submission=self.CHANGED, desired=Desired("inactive", 9.0))
+        assert changed.wanted == Desired("inactive", 2.0, 1)
+        assert first(Seen(changed)) == [Action.INTEND]
+        assert first(Seen(replace(changed, alive=None), own=OwnDriver(1, 1))) == [Action.INTEND, Action.START]
+        assert first(Seen(replace(changed, desired=changed.wanted))) == []
+
+    def test_one_that_is_killed_is_not_restarted(self) -> None:
+        killed = found(submission=self.CHANGED, desired=Desired("killed", 9.0))
+        assert (killed.wanted, first(Seen(killed))) == (killed.desired, [])
+
+    def test_a_later_intent_wins_over_what_the_submission_was_changed_for(self) -> None:
+        later = found(submission=self.CHANGED, desired=Desired("active", None, 2), launch=Launch(1, "p.zip", 2))
+        assert (later.wanted, first(Seen(later))) == (later.desired, [])
 
     def test_the_driver_ends_by_itself_first(self) -> None:
         assert first(Seen(found(desired=self.WANTED))) == []

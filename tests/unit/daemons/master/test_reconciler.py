@@ -131,6 +131,29 @@ def test_one_that_cannot_be_started_stays_visible_until_it_is_killed(tmp_path: P
     asyncio.run(body())
 
 
+def test_one_that_ran_and_cannot_be_started_after_a_rebalance_is_failed_until_the_next_one(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await one.submit()
+            await one.step()
+            await one.run_driver()
+            await one.ask("POST", "/v1/topologies/counting/rebalance", {"pools": {"count": 9}})
+            await one.end_driver(0)
+            await one.step()
+            await one.end_driver(3)
+            for _ in range(3):
+                await one.step()
+                one.clock.advance(60.0)
+            assert [epoch for _, epoch in await all_of(one)] == [1, 2]
+            view = (await one.ask("GET", "/v1/topologies/counting")).json
+            assert (view["state"], view["detail"]) == ("failed", "its driver could not start it: the last words of counting 2")
+            await one.ask("POST", "/v1/topologies/counting/rebalance", {"pools": {"count": 4}})
+            await one.step()
+            assert [epoch for _, epoch in await all_of(one)] == [1, 2, 3]
+
+    asyncio.run(body())
+
+
 def test_one_that_is_finished_leaves_its_summary_and_nothing_else(tmp_path: Path) -> None:
     async def body() -> None:
         async with bench(tmp_path) as one:

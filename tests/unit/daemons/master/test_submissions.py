@@ -10,6 +10,7 @@ import pytest
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.store import StoreUnavailableError
+from pasps.cluster.submission import Submission
 from pasps.daemons.master.failures import RefusedPackageError
 from pasps.daemons.master.package_check import Checked
 from tests.unit.daemons.master.bench import Bench, bench, package
@@ -91,13 +92,22 @@ def test_what_is_no_package_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_what_its_check_refuses_is_refused_in_its_words(tmp_path: Path) -> None:
-    async def refuses(package: Path, scratch: Path) -> Checked:
+    async def refuses(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
         raise RefusedPackageError("dependency", "module 'numpie' is missing")
 
     async def body() -> None:
         async with bench(tmp_path, check=refuses) as one:
             assert (await one.submit()).error == (422, "dependency", "module 'numpie' is missing")
             assert (kept(one), await one.watcher.children(layout.TOPOLOGIES)) == ([], [])
+
+    asyncio.run(body())
+
+
+def test_a_package_cannot_ask_for_a_restart(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            assert (await one.submit(restart=5, wait=1.0)).status == 201
+            assert ((await one.submission()).restart, (await one.submission()).wait) == (0, None)
 
     asyncio.run(body())
 
@@ -120,7 +130,7 @@ def test_several_masters_without_a_shared_location_take_nothing(tmp_path: Path) 
 def test_nothing_is_started_when_it_stops_leading_meanwhile(tmp_path: Path) -> None:
     masters: list[Bench] = []
 
-    async def deposes(package: Path, scratch: Path) -> Checked:
+    async def deposes(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
         masters[0].master.leadership.leads = False
         return Checked("counting", 1, {})
 
