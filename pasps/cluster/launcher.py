@@ -26,6 +26,10 @@ class WorkerHandle(Protocol):
         """Its machine, as that calls itself, and if need be a part of it that may be lost alone."""
 
     @property
+    def cores(self) -> int:
+        """How many of its machine's cores it may use."""
+
+    @property
     def control(self) -> socket.socket:
         """This end of its control connection; its end of file means that the process is gone."""
 
@@ -59,11 +63,20 @@ class Launcher(Protocol):
         """
 
 
+def usable_cores() -> int:
+    """Cores of this machine that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class _LocalWorker:
     process: subprocess.Popen[bytes]
     control: socket.socket
     where: tuple[str, ...]
+    cores: int
 
     @property
     def pid(self) -> int:
@@ -109,4 +122,4 @@ class LocalLauncher:
         finally:
             theirs.close()
         _log.debug("worker %s started as process %d", worker, process.pid)
-        return _LocalWorker(process, ours, (socket.gethostname(),))
+        return _LocalWorker(process, ours, (socket.gethostname(),), usable_cores())

@@ -42,6 +42,10 @@ class Arrived(Protocol):
         """Its machine, and its executor there."""
 
     @property
+    def cores(self) -> int:
+        """How many of its machine's cores it may use."""
+
+    @property
     def pid(self) -> int:
         """Its process there."""
 
@@ -236,6 +240,10 @@ class _SparkWorker:
     @property
     def where(self) -> tuple[str, ...]:
         return self._arrived.where
+
+    @property
+    def cores(self) -> int:
+        return self._arrived.cores
 
     @property
     def control(self) -> socket.socket:

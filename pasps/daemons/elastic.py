@@ -24,7 +24,7 @@ from pasps.control.policies import policy_named
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.companion import ElasticView
-from pasps.daemons.machine_load import machine_now
+from pasps.daemons.machine_load import machine_of
 from pasps.daemons.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import ConfigError, InvalidError, PaspsError
@@ -183,7 +183,7 @@ class Elastic:
 
     async def _tick(self) -> None:
         stats = await self._master.stats()
-        machine = machine_now(len(self._master.publisher.table.workers))
+        machine = self._machine_now()
         expected = self._loop.predicted()  # before it knows of this snapshot: what was expected of the time that ends with it
         moment = self._loop.tick(stats, machine)
         self._sample(stats, expected)
@@ -192,13 +192,16 @@ class Elastic:
         if self._corrects:
             self._keep(self._loop.refresh_forecast())
 
+    def _machine_now(self) -> Machine:
+        return machine_of(len(self._master.publisher.table.workers), self._master.workforce.cores())
+
     def _sample(self, stats: Stats, expected: float | None) -> None:
         """A sample a second, however often it ticks."""
         if stats.uptime_seconds >= self._sampled + SECOND - 0.5 * min(SECOND, self._config.settings.plan.correction_seconds):
             self._record(stats, expected)
 
     def _record(self, stats: Stats, expected: float | None) -> None:
-        machine, before = machine_now(0), self._machine
+        machine, before = self._machine_now(), self._machine
         busy = None if before is None else busy_share(before, machine)
         self._sampled, self._machine = stats.uptime_seconds, machine
         self._config.samples(run_log.written(run_log.sample_of(stats, self._clock.wall(), expected, busy)))

@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from pasps.cluster.launcher import usable_cores
 from pasps.control.news import News
 from pasps.errors import AuthenticationError, BrokenError, ProtocolError
 
@@ -39,6 +40,7 @@ class Request(msgspec.Struct, frozen=True):
     place: str
     where: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     pid: int
+    cores: int
     nonce: str
 
 
@@ -62,11 +64,12 @@ class Enlisted:
     place: str
     where: tuple[str, ...]
     pid: int
+    cores: int
     control: socket.socket
 
 
 def _proof(secret: bytes, who: str, nonce: str, request: Request) -> str:
-    said = "\n".join((who, nonce, request.place, *request.where, str(request.pid)))
+    said = "\n".join((who, nonce, request.place, *request.where, str(request.pid), str(request.cores)))
     return hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()
 
 
@@ -160,7 +163,7 @@ class Gate:
         given = _read(await _line(control), Proof).proof
         if not hmac.compare_digest(given.encode(), _proof(self._secret, "worker", nonce, request).encode()):
             raise AuthenticationError(f"process {request.pid} on {request.where[0]} does not know the secret of this topology")
-        return Enlisted(request.place, request.where, request.pid, control)
+        return Enlisted(request.place, request.where, request.pid, request.cores, control)
 
 
 def _close_if_cancelled(control: socket.socket, task: asyncio.Task[None]) -> None:
@@ -193,7 +196,7 @@ def enlist(address: tuple[str, int], secret: bytes, place: str) -> socket.socket
     Raises:
         BrokenError: nobody is there, or it is not the master.
     """
-    request = Request(place, (socket.gethostname(), os.getcwd()), os.getpid(), secrets.token_hex(32))
+    request = Request(place, (socket.gethostname(), os.getcwd()), os.getpid(), usable_cores(), secrets.token_hex(32))
     try:
         control = socket.create_connection(address, timeout=ENLIST_SECONDS)
     except OSError as error:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import socket
+from collections.abc import Mapping
 from pathlib import Path
 
+from pasps.cluster.launcher import usable_cores
 from pasps.control.monitor import Machine
 
 _COUNTERS = Path("/proc/stat")
 _IDLE = (3, 4)  # idle, and waiting for a disk
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+def machine_of(workers: int, cores_by_host: Mapping[str, int]) -> Machine:
+    """What workers run on that are on these hosts. How busy other machines are is not known here."""
+    if set(cores_by_host) <= {socket.gethostname()}:
+        return machine_now(workers)
+    return Machine(workers, sum(cores_by_host.values()))
 
 
 def machine_now(workers: int) -> Machine:
@@ -25,5 +26,5 @@ def machine_now(workers: int) -> Machine:
         times = [float(number) for number in _COUNTERS.read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
         idle = sum(times[index] for index in _IDLE)
     except (OSError, ValueError, IndexError):
-        return Machine(workers, cores())
-    return Machine(workers, cores(), sum(times) - idle, sum(times))
+        return Machine(workers, usable_cores())
+    return Machine(workers, usable_cores(), sum(times) - idle, sum(times))

@@ -39,7 +39,7 @@ class WorkerLink:
         self.worker = worker
         self.incarnation = incarnation
         self.pid = handle.pid
-        self.where = handle.where
+        self.where, self.cores = handle.where, handle.cores
         self.address: Address | None = None
         self.counts: WorkerCounts | None = None
         self.unmovable: dict[tuple[str, int], Unmovable] = {}

@@ -171,6 +171,10 @@ class Workforce:
         """The host of each worker that is there."""
         return {worker: link.where[0] for worker, link in self.links.items()}
 
+    def cores(self) -> dict[str, int]:
+        """The cores of each host that has workers, as far as they may use them."""
+        return {link.where[0]: link.cores for link in self.links.values()}
+
     def infos(self) -> list[WorkerInfo]:
         """Those that are up, in order; one that is still starting is not."""
         links = [self.links[worker] for worker in sorted(self.links, key=self.ids.index)]

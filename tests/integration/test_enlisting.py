@@ -19,7 +19,7 @@ from tests.integration.tcp_peers import until
 
 pytestmark = pytest.mark.integration
 
-REQUEST = {"place": "w0", "where": ["here", "/there"], "pid": 7, "nonce": "n"}
+REQUEST = {"place": "w0", "where": ["here", "/there"], "pid": 7, "cores": 2, "nonce": "n"}
 
 
 async def passes(one: socket.socket, other: socket.socket) -> None:
@@ -119,7 +119,7 @@ def test_a_worker_that_goes_on_without_the_secret_is_turned_away(caplog: pytest.
         b"\xff\xfe\n",
         b'"\xed\xa0\x80"\n',
         b"{}\n",
-        b'{"place": 1, "where": ["here"], "pid": 7, "nonce": "n"}\n',
+        b'{"place": 1, "where": ["here"], "pid": 7, "cores": 2, "nonce": "n"}\n',
         b"x" * 5000,
         b"x" * 4096 + b"\n",
         json.dumps(REQUEST).encode() + b"\n" + b"no proof\n",

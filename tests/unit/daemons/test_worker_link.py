@@ -20,6 +20,7 @@ from pasps.transport.frames import FrameReader
 class Handle:
     pid = 1
     where = ("here",)
+    cores = 2
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
