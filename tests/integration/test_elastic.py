@@ -24,8 +24,9 @@ BURSTY = [60, 500, 650, 90, 400, 60, 60, 620, 300, 80, 500, 640, 70, 330, 60, 60
 def predictor_pid() -> int | None:
     """The predictor that this process started, once it is there."""
     for process in psutil.Process().children():
-        if "predictor_service" in process.cmdline():
-            return process.pid
+        with suppress(psutil.NoSuchProcess):  # also one that was killed, and is not waited for yet
+            if "predictor_service" in process.cmdline():
+                return process.pid
     return None
 
 
