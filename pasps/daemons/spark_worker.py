@@ -9,6 +9,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from threading import Event
 
 from pyspark import SparkFiles
 
@@ -23,6 +24,7 @@ from pasps.errors import BrokenError
 LOG_VARIABLE = "PASPS_LOG_DIR"
 """Of each host: the directory for the logs of workers; without it, one of its own below the system's temporary files."""
 _MOST_LOG_BYTES = 64 << 20
+_PAUSE_SECONDS = 1.0
 
 
 def work(place: str, topology: str, address: tuple[str, int], secret: bytes, package: str, environment: str | None) -> None:
@@ -33,7 +35,11 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
     unpacked = unpack(Path(SparkFiles.get(package)), Path(tempfile.mkdtemp(prefix=f"{place}-", dir=".")))
     brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
     sys.path[:] = unpacked.over(sys.path, brought)
-    control = enlist(address, secret, place)
+    try:
+        control = enlist(address, secret, place)
+    except BrokenError:
+        Event().wait(_PAUSE_SECONDS)  # Spark starts the task again at once, for as long as the application lives
+        raise
 
     async def run() -> None:
         await WorkerProcess(control, log_file, keep_registered).run()

@@ -92,7 +92,7 @@ class TopologyMaster:
         try:
             links = await self.workforce.gather()
             self.publisher.begin(self._homes.settle(links))
-            self._keeper.acted(self.publisher.table, self.workforce.hosts())
+            await self._keeper.intend(self.publisher.table, self.workforce.hosts())
             await self.workforce.start(links, self.publisher.table, self._census.starts())
         except BaseException:
             await self.close()

@@ -39,6 +39,7 @@ class StoreKeeper:
         self._assignment = Latest(store, layout.assignment(name), clock)
         self._positions = Latest(store, layout.positions(name), clock, _POSITION_SECONDS)
         self._incarnations: dict[str, int] = {}
+        self._places: Mapping[str, str] = {}
         self._registered: dict[str, Address] = {}
         self._reading: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -84,21 +85,27 @@ class StoreKeeper:
         self._incarnations[worker] = max(number, least)
         return self._incarnations[worker]
 
-    async def intend(self, table: ActivationTable) -> None:
+    async def intend(self, table: ActivationTable, places: Mapping[str, str] | None = None) -> None:
         """See `Keeper`."""
+        self._places = places or self._places
         if not self._store.connected:
             return
         try:
             async with asyncio.timeout(INTEND_SECONDS):
                 await self._store.write(layout.table(self._name), msgspec.json.encode(table))
+                await self._store.write(layout.assignment(self._name), self._assigned(table))
         except (PaspsError, TimeoutError) as error:
             _log.warning("table %d is acted on before it is kept: %s", table.version, error)
 
     def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
         """See `Keeper`."""
+        self._places = places
         self._table.put(msgspec.json.encode(table))
+        self._assignment.put(self._assigned(table))
+
+    def _assigned(self, table: ActivationTable) -> bytes:
         homes = {name: routing.places for name, routing in table.components.items()}
-        self._assignment.put(msgspec.json.encode({"hosts": places, "replicas": homes}))
+        return msgspec.json.encode({"hosts": self._places, "replicas": homes})
 
     def reached(self, starts: Mapping[int, Start]) -> None:
         """See `Keeper`."""
