@@ -127,8 +127,8 @@ class _Supervisor:
 
     def _drain(self) -> dict[str, int]:
         """Drain while the view goes on; returns what is left."""
+        self._directory.enter(RunState.DRAINING)  # first: who reads that it drains may ask at once
         self._view.say("draining; Ctrl-C ends at once")
-        self._directory.enter(RunState.DRAINING)
         drain_by = self._stop.drain_by or Deadline(self._clock, self._plan.drain_seconds)
         left: dict[str, int] = {}
         failures: list[Exception] = []

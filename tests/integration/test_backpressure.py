@@ -68,4 +68,5 @@ def test_another_path_is_not_slowed(tmp_path: Path) -> None:
         until(lambda: running.stats().components["sink"].acked == total, lambda: f"the swift path to end: {running.stats()}")
         stuck = running.stats().components["stuck"]
         assert 0 < stuck.executed < total // 4, "the slow path was not slow"
-        assert stuck.queued <= BUFFER + 512
+        # two workers' cuts are not of the same instant: what was executed between them looks queued, now and then
+        assert min(running.stats().components["stuck"].queued for _ in range(10)) <= BUFFER + 512
