@@ -193,7 +193,10 @@ class LinkCounts:
 
 @dataclass(slots=True)
 class SpoutProgress:
-    """How far a spout task is: `first` emissions so far, of which `covered` lie before `position`; values pickled."""
+    """How far a spout task is: `first` emissions so far, of which `covered` lie before `position`; values pickled.
+
+    `exact`: the spout itself said how many those are, so that no `last_id` is needed to tell what comes again after a crash.
+    """
 
     task: int
     pending: int
@@ -201,6 +204,7 @@ class SpoutProgress:
     position: bytes | None = None
     covered: int = 0
     last_id: bytes | None = None
+    exact: bool = False
 
 
 @dataclass(slots=True)

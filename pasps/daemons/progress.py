@@ -35,7 +35,7 @@ class Progress:
             if spout.position is not None:
                 task.position = spout.position
                 task.covered = task.before + spout.covered
-            if spout.last_id is not None:
+            if spout.last_id is not None or spout.exact:
                 task.last_id = spout.last_id
 
     def died(self, counts: WorkerCounts) -> None:

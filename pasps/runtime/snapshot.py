@@ -105,7 +105,7 @@ def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
 
 
 def _progress(spout: SpoutExecutor) -> SpoutProgress:
-    position, last = spout.collector.position, spout.fates.replays.last_id
+    position, last = spout.collector.position, last_emitted(spout)
     return SpoutProgress(
         spout.task_id,
         len(spout.fates.ledger),
@@ -113,7 +113,16 @@ def _progress(spout: SpoutExecutor) -> SpoutProgress:
         None if position is None else _pickled(position[0]),
         spout.collector.covered,
         None if last is None else _pickled(last),
+        spout.collector.exact,
     )
+
+
+def last_emitted(spout: SpoutExecutor) -> Any:
+    """The id up to which everything is a replay after a crash; None when what the position covers says it better.
+
+    A spout of several parts may have its last event done and earlier ones of another part pending: it would never come again.
+    """
+    return None if spout.collector.exact else spout.fates.replays.last_id
 
 
 def _pickled(value: Any) -> bytes | None:

@@ -32,6 +32,7 @@ class SpoutCollector:
         "_width",
         "count",
         "covered",
+        "exact",
         "owed",
         "position",
         "saves",
@@ -50,6 +51,8 @@ class SpoutCollector:
         self.count = 0
         self.position: tuple[Any] | None = None
         self.covered = 0
+        self.exact = False
+        """Whether the spout itself said what its position covers: then what it will emit again is known without a mark."""
         self.owed = 0
         """What this instance was to emit again when it began; so many of the dead ones' emissions lay behind its position."""
         self.saves = 0
@@ -102,6 +105,7 @@ class SpoutCollector:
         """See `Spout.save_position`."""
         self.position = (value,)
         self.covered = self._settled() if covers is None else covers - self.owed
+        self.exact = covers is not None
         self.saves += 1
 
     def take(self) -> list[Chunk]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.runtime.hosting import SpoutStart
+from pasps.runtime.snapshot import last_emitted
 from pasps.runtime.table_keeper import Positions
 from pasps.runtime.worker import Worker
 from pasps.testing.list_spout import Script
@@ -34,7 +35,7 @@ class SavedPositions:
         """The worker died: remember how far its spouts had come."""
         for task, spout in dead.residents.spouts.items():
             self._emitted[task] = self._emitted.get(task, 0) + spout.emitted_first() - spout.collector.count
-            self._last[task] = spout.fates.replays.last_id
+            self._last[task] = last_emitted(spout)
             self._unsent[task] = spout.collector.count
 
     def now(self) -> Positions:

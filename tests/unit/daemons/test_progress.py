@@ -44,6 +44,13 @@ def test_a_task_goes_on_at_its_position_and_owes_what_it_emitted_behind_that() -
     assert progress.starts([1]) == {1: Start(b"p7", 5, b"id12")}
 
 
+def test_a_position_that_says_what_it_covers_needs_no_last_id() -> None:
+    progress = Progress()
+    progress.take(at(10, last_id=b"id10"))
+    progress.take(at(12, position=b"p7", covered=7, exact=True))
+    assert progress.starts([1]) == {1: Start(b"p7", 5, None)}
+
+
 def test_the_next_incarnation_counts_from_zero_and_what_the_dead_one_emitted_is_still_owed() -> None:
     progress = Progress()
     progress.take(at(10, position=b"p7", covered=7, last_id=b"id10"))
