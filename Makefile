@@ -18,7 +18,7 @@ INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUI
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test unit integration docs-test java lint format types clean clean-all FORCE
+.PHONY: help demo test unit integration docs-test java servers lint format types clean clean-all FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,13 +30,13 @@ demo: $(VENV)/.demo ## tweets at a bursty rate, replicas that follow it, and a r
 test: lint types pytest ## everything CI runs: lint, types, all tests
 
 .PHONY: pytest
-pytest: $(VENV)/.dev java
+pytest: $(VENV)/.dev java servers
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 unit: $(VENV)/.dev ## the tests without processes and sockets
 	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
 
-integration: $(VENV)/.dev java ## the tests with real processes and sockets
+integration: $(VENV)/.dev java servers ## the tests with real processes and sockets
 	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
 
 docs-test: $(VENV)/.dev ## run the examples in docs/ (part of `make test`)
@@ -54,6 +54,17 @@ java: $(VENV)/.dev ## install a Java runtime with apt-get when there is none
 			echo "the tests of the cluster need Java 17 or newer; install it, on Debian: sudo apt-get install openjdk-17-jre-headless" >&2; exit 1; \
 		fi; \
 	}
+
+# the tests of connectors and stores start their own, on loopback; RUNLEVEL=1 keeps Debian from starting services beside them
+servers: ## install PostgreSQL and Redis with apt-get when they are missing, for the tests alone
+	@missing=; { command -v postgres || ls /usr/lib/postgresql/*/bin/postgres; } >/dev/null 2>&1 || missing="postgresql"; \
+	command -v redis-server >/dev/null || missing="$$missing redis-server"; [ -z "$$missing" ] || \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "installing $$missing"; export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
+	else \
+		echo "the tests of stores and connectors need $$missing; install it, on Debian: sudo apt-get install $$missing" >&2; exit 1; \
+	fi
 
 lint: $(VENV)/.dev ## ruff: rules and format
 	$(BIN)/python -m ruff check .

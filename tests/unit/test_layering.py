@@ -27,10 +27,12 @@ ENGINE = BELOW | {"groupings", "transport", "control", "cluster", "runtime"}
 ROOMS: dict[str, set[str]] = {
     "root": {"root"},
     "api": BELOW,
-    **{room: BELOW | {room} for room in ("groupings", "transport", "control", "cluster", "connectors", "data", "spouts")},
+    **{room: BELOW | {room} for room in ("groupings", "transport", "control", "cluster", "spouts")},
+    "connectors": BELOW | {"connectors", "spouts"},
     "runtime": ENGINE,
     "testing": ENGINE | {"testing"},
     "report": BELOW | {"control", "report"},
+    "data": ENGINE | {"data", "report", "spouts"},
     "daemons": ENGINE | {"daemons", "report"},
 }
 ROOMS["cli"] = {*ROOMS, "cli", "door"}
