@@ -1,0 +1,223 @@
+"""The files of one task, from when they are found until they end, and which of them has something to read."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+
+from pasps.connectors.line_file import FollowedFile, Piece, Place
+from pasps.connectors.line_flight import LinesInFlight
+from pasps.connectors.line_open import OpenFiles
+from pasps.connectors.line_search import Complaints, Found, Key, LineSearch, find_inode
+from pasps.connectors.line_settings import LineSettings
+
+_MOST_TRIED = 64
+"""Files opened and read in one call."""
+
+_log = logging.getLogger(__name__)
+
+
+class LineFiles:
+    """A file is FOLLOWED while the pattern matches it. It is LEFT when it does not any more, and ENDED when it has not grown for
+    `lines.rotated.seconds` since then, or is gone.
+
+    Without `lines.follow` the files are those of the first scan, and each ends where it ends. Not thread-safe.
+    """
+
+    def __init__(self, settings: LineSettings, search: LineSearch, complaints: Complaints, flight: LinesInFlight) -> None:
+        self._settings = settings
+        self._search = search
+        self._complaints = complaints
+        self._flight = flight
+        self._files: dict[Key, FollowedFile] = {}
+        """Followed and left, and those that ended and are still matched, so that they are not found anew."""
+        self._ready: dict[FollowedFile, None] = {}
+        self._open = OpenFiles()
+        self._awaited: dict[int, Place] = {}
+        self._scanned = False
+
+    # ---- which there are
+
+    def restore(self, places: Iterable[Place]) -> None:
+        """Go on from these, whatever the files are called by now. Before the first scan."""
+        self._awaited = {place.inode: place for place in places}
+        self._scanned = True
+
+    def scan(self, now: float) -> bool:
+        """See which files there are, and how large; `now` in monotonic seconds. Whether there are others than before."""
+        first, self._scanned = not self._scanned, True
+        before = set(self._files.values())
+        if self._settings.follow or first or self._awaited:
+            found = self._search.found()
+            for key, what in found.items():
+                self._note(key, what, first)
+            for place in self._awaited.values():
+                self._go_after(place)
+            self._awaited = {}
+            for file in [file for key, file in self._files.items() if key not in found]:
+                self._leave(file, now)
+        self._ready |= dict.fromkeys(file for file in self._files.values() if file.has_news())
+        return before != set(self._files.values())
+
+    def _note(self, key: Key, what: Found, first: bool) -> None:
+        file = self._files.get(key)
+        if file is None:
+            place = self._awaited.pop(key[1], None)
+            file = FollowedFile(what.paths[0], *key) if place is None else FollowedFile.at(place, what.paths[0], key[0])
+            file.final = not self._settings.follow
+            self._files[key] = file
+            if first and self._settings.from_end:
+                self._begin_at_end(file, what.size)
+        elif file.left_at is not None:
+            file.left_at, file.final = None, not self._settings.follow
+        if file.path not in what.paths:
+            file.path = what.paths[0]
+        file.size = what.size
+
+    def _begin_at_end(self, file: FollowedFile, size: int) -> None:
+        file.offset = size
+        try:
+            self._ensure_open(file)
+            file.begin_at_end(self._settings.most_bytes)
+        except OSError as error:
+            self._trouble(file, error)
+
+    def _go_after(self, place: Place) -> None:
+        """A file of the position that the pattern does not match any more."""
+        file = FollowedFile.at(place, place.path, -1)
+        file.final = not self._settings.follow
+        if self._relocate(file):
+            self._files[file.device, file.inode] = file
+        else:
+            self._complaints.tell(place.path, f"gone; what it had from byte {place.offset} on cannot be read")
+
+    def _leave(self, file: FollowedFile, now: float) -> None:
+        """Read on for a while: whoever writes it may not know yet."""
+        if file.left_at is None:
+            file.left_at = now
+        if file.ended:
+            self._forget(file)
+        elif file.handle is None and not self._relocate(file):
+            self._gone(file)
+        elif not file.final:
+            file.look()
+            quiet = now - max(file.left_at, file.grew_at) >= self._settings.rotated_seconds
+            file.final = quiet and not file.has_news()
+
+    def _relocate(self, file: FollowedFile) -> bool:
+        """Find out what it is called now."""
+        found = find_inode(os.path.dirname(file.path), file.inode)
+        if found is not None:
+            (file.device, _), what = found
+            file.path, file.size = what.paths[0], what.size
+        return found is not None
+
+    # ---- reading
+
+    def look(self) -> None:
+        """See how large those files are that are open."""
+        self._open.look()
+
+    def unread_bytes(self) -> int:
+        """Of all files, as of the last look."""
+        return sum(file.unread_bytes() for file in self._files.values())
+
+    def next_piece(self) -> tuple[FollowedFile, Piece] | None:
+        """Something to read, of one file after the other; None when there is nothing now. `take` says that it was emitted."""
+        if not self._ready:
+            self.look()
+            self._ready = self._open.with_news()
+        for _ in range(min(_MOST_TRIED, len(self._ready))):
+            file = next(iter(self._ready))
+            del self._ready[file]
+            try:
+                file, piece = self._read(file)
+            except FileNotFoundError:
+                if not self._relocate(file):
+                    self._gone(file)
+                continue
+            except OSError as error:
+                self._trouble(file, error)
+                continue
+            if piece is not None:
+                return file, piece
+            if file.final:
+                self._end(file)
+        return None
+
+    def _read(self, file: FollowedFile) -> tuple[FollowedFile, Piece | None]:
+        self._ensure_open(file)
+        file.look()
+        if file.is_another():
+            file = self._begin_anew(file)
+        if file.is_compressed():
+            self._complaints.tell(file.path, "compressed, which cannot be followed: unpack it; left out")
+            file.final = True
+            return file, None
+        piece = file.read(self._settings.most_bytes)
+        if piece is not None and piece.lines:
+            self._flight.begin(file)
+        return file, piece
+
+    def take(self, file: FollowedFile, piece: Piece, now: float) -> None:
+        """What `next_piece` gave was emitted."""
+        file.take(piece, now)
+        if file.has_news():
+            self._ready[file] = None
+
+    def _begin_anew(self, file: FollowedFile) -> FollowedFile:
+        """It was truncated, or written anew."""
+        _log.info("%r does not have any more what was read of it; reading it from its beginning", file.path)
+        anew = FollowedFile(file.path, file.device, file.inode, file.life + 1)
+        anew.size, anew.left_at, anew.final = file.size, file.left_at, file.final
+        self._open.hand_over(file, anew)
+        file.lost = True
+        self._end(file)
+        self._files[anew.device, anew.inode] = anew
+        return anew
+
+    def _ensure_open(self, file: FollowedFile) -> None:
+        self._open.open(file)
+        self._complaints.well(file.path)
+
+    def _trouble(self, file: FollowedFile, error: OSError) -> None:
+        self._open.close(file)
+        self._complaints.tell(file.path, f"{error.strerror}; trying again")
+
+    def _gone(self, file: FollowedFile) -> None:
+        if not file.is_read():
+            self._complaints.tell(file.path, f"gone; what it had from byte {file.offset} on was not read")
+        file.lost = True
+        self._end(file)
+
+    # ---- the end
+
+    def _end(self, file: FollowedFile) -> None:
+        self._open.close(file)
+        file.ended = True
+        self._ready.pop(file, None)
+        if file.lost or file.left_at is not None:
+            self._forget(file)
+
+    def _forget(self, file: FollowedFile) -> None:
+        key = (file.device, file.inode)
+        if self._files.get(key) is file:
+            del self._files[key]
+        self._flight.over(file)
+
+    def over(self) -> bool:
+        """Whether nothing will be read any more; never while files are followed."""
+        return not self._settings.follow and self._scanned and all(file.ended for file in self._files.values())
+
+    def places(self) -> tuple[Place, ...]:
+        """Where to go on, for each file that can be read again."""
+        return self._flight.places(self._files.values())
+
+    def done_lines(self) -> int:
+        """How many of the emitted lines lie before those places."""
+        return self._flight.done_lines(self._files.values())
+
+    def close(self) -> None:
+        """Close all files."""
+        self._open.close_all()

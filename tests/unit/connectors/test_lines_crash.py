@@ -1,0 +1,174 @@
+"""The line spout when its worker dies: where it goes on, whatever the files are called by then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pasps.testing import StepRun
+from tests.unit.connectors.line_runs import Note, done, emitted, errors, start, tasks, write
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "app.log"
+
+
+def crash(run: StepRun) -> None:
+    """The worker dies, and the spout goes on elsewhere."""
+    name = next(name for name, worker in run.workers.items() if worker.residents.spouts)
+    run.kill(name)
+    run.restart(name)
+
+
+def numbers(count: int) -> list[str]:
+    return [f"line {number:05}" for number in range(count)]
+
+
+def test_it_goes_on_from_the_first_line_that_was_not_acked(log: Path) -> None:
+    write(log, *numbers(2_000))
+    with start(log, workers=2) as run:
+        run.advance(0.6)
+        before = len(emitted(run))
+        assert before == 2_000
+        Note.shut = True
+        write(log, *numbers(2_010)[2_000:])
+        run.advance(0.6)
+        Note.shut = False
+        crash(run)
+        run.advance(2.0)
+        assert sorted(set(done(run))) == numbers(2_010)
+        assert emitted(run)[2_010:] == numbers(2_010)[2_000:], "nothing older"
+        spout = tasks(run)[0]
+        assert (spout.emitted_first(), spout.fates.replays.debt) == (0, 0)
+        assert errors(run) == []
+
+
+def test_what_is_emitted_again_has_the_ids_it_had(log: Path) -> None:
+    write(log, *numbers(10))
+    with start(log, workers=2) as run:
+        Note.shut = True
+        run.advance(1.0)
+        crash(run)
+        Note.shut = False
+        run.advance(300.0)
+        rows = run.emitted["lines"]["default"]
+        assert len(rows) >= 20
+        assert len({row[2] for row in rows}) == 10
+        assert sorted(set(done(run))) == numbers(10)
+
+
+def test_a_line_that_fails_holds_the_position_of_its_file_alone(tmp_path: Path) -> None:
+    write(tmp_path / "a.log", "bad", *numbers(1_000))
+    write(tmp_path / "b.log", *numbers(3_000)[2_000:])
+    with start(tmp_path / "*.log", workers=2) as run:
+        Note.fails, Note.failures = "bad", 10**6
+        run.advance(3.0)
+        assert tasks(run)[0].collector.covered == 1_000
+        crash(run)
+        Note.fails = "never"
+        run.advance(10.0)
+        assert sorted(set(done(run))) == sorted(["bad", *numbers(1_000), *numbers(3_000)[2_000:]])
+        again = emitted(run)[len(emitted(run)) - 1_001 :]
+        assert sorted(again) == sorted(["bad", *numbers(1_000)])
+
+
+def test_a_file_that_was_rotated_meanwhile_is_found_again(log: Path) -> None:
+    write(log, "one")
+    with start(log, workers=2) as run:
+        run.advance(1.0)
+        Note.shut = True
+        write(log, "two")
+        run.advance(1.0)
+        write(log, "three")
+        log.rename(log.with_suffix(".1"))
+        write(log, "four")
+        crash(run)
+        Note.shut = False
+        run.advance(3.0)
+        assert sorted(done(run)) == ["four", "one", "three", "two"]
+        assert errors(run) == []
+
+
+def test_a_file_that_was_truncated_meanwhile_is_read_from_its_beginning(log: Path) -> None:
+    write(log, "one", "two")
+    with start(log, workers=2) as run:
+        run.advance(1.0)
+        os.truncate(log, 0)
+        write(log, "uno", "due", "tre")
+        crash(run)
+        run.advance(3.0)
+        assert done(run) == ["one", "two", "uno", "due", "tre"]
+
+
+def test_a_file_that_is_gone_meanwhile_is_reported(log: Path) -> None:
+    write(log, "one")
+    with start(log, workers=2) as run:
+        Note.shut = True
+        run.advance(1.0)
+        log.unlink()
+        crash(run)
+        run.advance(1.0)
+        assert errors(run) == [f"'{log}': no file matches; waiting for one", f"'{log}': gone; what it had from byte 0 on cannot be read"]
+
+
+def test_new_files_are_read_from_their_beginning_also_from_the_end(tmp_path: Path) -> None:
+    write(tmp_path / "a.log", "old")
+    with start(tmp_path / "*.log", workers=2, start="end") as run:
+        run.advance(1.0)
+        write(tmp_path / "a.log", "one")
+        write(tmp_path / "b.log", "two")
+        crash(run)
+        run.advance(2.0)
+        assert sorted(done(run)) == ["one", "two"]
+
+
+def test_without_following_what_is_read_is_not_read_again(tmp_path: Path) -> None:
+    write(tmp_path / "a.log", "one", "two")
+    write(tmp_path / "b.log", "three", "last", end="")
+    with start(tmp_path / "*.log", workers=2, follow=False) as run:
+        run.run_to_end()
+        crash(run)
+        run.run_to_end()
+        assert len(emitted(run)) == 3
+        assert errors(run) == []
+
+
+def test_a_last_line_without_newline_does_not_hide_that_the_file_is_the_same(log: Path) -> None:
+    write(log, "one")
+    write(log, "last", end="")
+    with start(log, workers=2, follow=False) as run:
+        Note.fails, Note.failures = "last", 10**6
+        run.advance(2.0)
+        crash(run)
+        Note.fails = "never"
+        run.run_to_end()
+        assert sorted(done(run)) == ["last", "one"]
+
+
+def test_in_a_line_that_is_too_long_it_goes_on_at_its_beginning(log: Path) -> None:
+    write(log, "one")
+    write(log, "y" * 500, end="")
+    with start(log, workers=2, max_bytes=100) as run:
+        run.advance(1.0)
+        crash(run)
+        write(log, "yyy", "two")
+        run.advance(2.0)
+        assert done(run) == ["one", "two"]
+        assert errors(run) == [f"'{log}': the line at byte 4 has 503 bytes, more than 'lines.max.bytes' (100); put aside"]
+
+
+def test_the_backlog_is_known_before_anything_is_read_again(log: Path) -> None:
+    write(log, *numbers(100))
+    with start(log, workers=2) as run:
+        run.advance(1.0)
+        Note.shut = True
+        crash(run)
+        for worker in run.workers.values():
+            worker.deactivate()
+        write(log, *numbers(130)[100:])
+        run.advance(1.0)
+        assert emitted(run) == numbers(100)
+        assert tasks(run)[0].instance.backlog() == 30
