@@ -1,0 +1,170 @@
+"""Writes the rows of one sink instance: a transaction for each batch, and the rows that are to blame apart from the others."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from pasps.clock import Clock
+from pasps.connectors.sql_engine import SqlError, column_of, engine_of, is_of_a_row, is_worth_another_try, place_of, words_of
+from pasps.connectors.sql_rows import REFUSED_SUFFIX, Layout, Refusal, Row, key_text, ordered
+from pasps.connectors.sql_settings import SqlSettings
+from pasps.connectors.sql_table import REFUSED_COLUMNS, Existing, Inserter, ensure, table_of
+from pasps.errors import InvalidError
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_TRIES = 3
+_FAULTS = (SQLAlchemyError, UnicodeError, OverflowError)
+"""What a database raises; the last two come from drivers that cannot write a value down, and are not wrapped."""
+
+
+class Writer:
+    """One connection, made when it is needed. Used by one thread at a time; `close` may be called from any."""
+
+    def __init__(self, layout: Layout, settings: SqlSettings, where: str, clock: Clock, wait: Callable[[float], object]) -> None:
+        """`where` says whose it is. `wait` lets seconds pass after a failure, so that what is emitted again does not race.
+
+        Raises:
+            InvalidError: the settings are wrong. Whether the database is there is not known yet.
+        """
+        self._layout, self._settings, self._where, self._clock, self._wait = layout, settings, where, clock, wait
+        self._engine = engine_of(settings, where)
+        self._inserter = Inserter(table_of(layout), layout.key, self._engine.dialect.name)
+        self._aside = Layout(layout.table + REFUSED_SUFFIX, REFUSED_COLUMNS, ("id",))
+        self._aside_table = table_of(self._aside)
+        self._failures = 0
+
+    def prepare(self) -> None:
+        """Make the table, or see that the one that is there will do. Keeps no connection.
+
+        Raises:
+            InvalidError: it will not do.
+            SqlError: the database is away, or refuses.
+        """
+        with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
+            self._repeated(self._prepare)
+        self.disconnect()
+        _log.info("%s writes to table %r of %s", self._where, self._layout.table, place_of(self._engine))
+
+    def _prepare(self) -> None:
+        with self._engine.begin() as connection:
+            ensure(connection, table_of(self._layout))
+            Existing(connection, self._layout.table).check(self._layout, f"{self._where}: {place_of(self._engine)}")
+
+    def write(self, rows: Sequence[Row]) -> list[Refusal]:
+        """Commit all rows but those that the database refuses for themselves, which are given back (and, if so set, put aside).
+
+        Raises:
+            SqlError: the database is away, or refuses all. Some of the rows may be there; to write them again changes nothing.
+        """
+        refused: list[Refusal] = []
+        most = self._settings.batch
+        with self._translated(f"{len(rows)} rows for table {self._layout.table!r} were not written"):
+            placed = ordered(self._layout, rows)
+            for start in range(0, len(placed), most):
+                refused += self._repeated(partial(self._write, placed[start : start + most]))
+        self._failures = 0
+        return refused
+
+    def put_aside(self, refusals: Sequence[Refusal]) -> None:
+        """Keep rows that cannot be written, in a table beside the other, which is made for the first of them.
+
+        Raises:
+            SqlError: the database is away, or refuses.
+        """
+        rows = [self._kept(refusal) for refusal in refusals]
+        with self._translated(f"{len(rows)} refused rows were not put into table {self._aside.table!r}"):
+            self._repeated(lambda: self._put_aside(rows))
+
+    def _put_aside(self, rows: Sequence[Row]) -> None:
+        with self._engine.begin() as connection:
+            ensure(connection, self._aside_table)
+            Inserter(self._aside_table, self._aside.key, connection.dialect.name).run(connection, rows)
+
+    def _kept(self, refusal: Refusal) -> Row:
+        values = repr(dict(refusal.row))
+        return {
+            "id": hashlib.sha256(values.encode()).hexdigest(),
+            "refused_at": datetime.fromtimestamp(self._clock.wall(), UTC),
+            "row_key": key_text(self._layout, refusal.row),
+            "column_name": _storable(refusal.column) or None,
+            "reason": _storable(refusal.reason),
+            "row_values": values,
+        }
+
+    def disconnect(self) -> None:
+        """Give the connection back; the next write makes another."""
+        self._engine.dispose()
+
+    def _write(self, rows: list[Row]) -> list[Refusal]:
+        try:
+            with self._engine.begin() as connection:
+                self._inserter.run(connection, rows)
+        except _FAULTS as error:
+            if not is_of_a_row(error):
+                raise
+        else:
+            return []
+        with self._engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))  # or the commit would fail, and blame no row
+            return list(self._apart(connection, rows))
+
+    def _apart(self, connection: Connection, rows: list[Row]) -> Iterator[Refusal]:
+        """Write all but the rows to blame, which are found by halves."""
+        try:
+            with connection.begin_nested():
+                self._inserter.run(connection, rows)
+            return
+        except _FAULTS as error:
+            if not is_of_a_row(error):
+                raise
+            if len(rows) == 1:
+                column = column_of(error) or Existing(connection, self._layout.table).suspect(rows[0])
+                yield Refusal(rows[0], column, words_of(error))
+                return
+        half = len(rows) // 2
+        yield from self._apart(connection, rows[:half])
+        yield from self._apart(connection, rows[half:])
+
+    def _repeated(self, work: Callable[[], Any]) -> Any:
+        """A connection that was lost while nobody used it costs nothing but another try."""
+        for left in reversed(range(_TRIES)):
+            try:
+                return work()
+            except SQLAlchemyError as error:
+                if not left or not is_worth_another_try(error):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except InvalidError:
+            self._pause()
+            raise
+        except _FAULTS as error:
+            self._pause()
+            # reported for every batch while the database is away: a hundred lines of the driver's would say no more
+            _log.debug("%s", what, exc_info=error)
+            raise SqlError(f"{self._where}: {place_of(self._engine)}: {what}: {words_of(error)}") from None
+
+    def _pause(self) -> None:
+        self._wait(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failures, 10)))
+        self._failures += 1
+
+
+def _storable(words: str) -> str:
+    """What every database takes."""
+    return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
