@@ -42,7 +42,7 @@ exit codes:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
-    describe(parser, _ABOUT, ("pasps report", "pasps report wordcount --out /tmp/wordcount", "pasps report runs/first --json"), _CODES)
+    describe(parser, _ABOUT, ("pasps report", "pasps report word-count --out /tmp/word-count", "pasps report runs/first --json"), _CODES)
     parser.add_argument("run", metavar="RUN_DIR|TOPOLOGY", nargs="?", help="which run; default: the newest")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="where to write; default: the run's own directory, for a cluster's a new one"

@@ -36,10 +36,10 @@ spouts stop, what is under way is finished, and a summary is printed. A second C
 While it runs, `pasps list`, `status`, `top`, `scale` and the others reach it from other terminals."""
 
 _EXAMPLES = (
-    "pasps run wordcount.py",
-    "pasps run wordcount.py --workers 4 --duration 60 --scale count=6",
-    "pasps run wordcount.py -o topology.max.spout.pending=5000 -o wordcount.sentences=1000",
-    "pasps run wordcount.py --json >run.jsonl",
+    "pasps run word_count.py",
+    "pasps run word_count.py --workers 4 --duration 60 --scale count=6",
+    "pasps run word_count.py -o topology.max.spout.pending=5000 -o events.total=1000",
+    "pasps run word_count.py --json >run.jsonl",
 )
 
 _JSON_HELP = "one JSON object a second on standard output and a summary object at the end, instead of the view"

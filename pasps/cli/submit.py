@@ -28,10 +28,10 @@ It is checked here and by the master before anything starts; a name that is in u
 runs. When there are not enough places for its workers it waits for them in the cluster, and starts by itself."""
 
 _EXAMPLES = (
-    "pasps submit wordcount.py",
-    "pasps submit wordcount.py --name second --workers 4 -o topology.max.spout.pending=5000",
-    "pasps submit wordcount.py --py-files shared.py,models.zip --requirements requirements.txt --wait 300",
-    "PASPS_TOKEN=... pasps submit wordcount.py --master https://master.example:8627",
+    "pasps submit word_count.py",
+    "pasps submit word_count.py --name second --workers 4 -o topology.max.spout.pending=5000",
+    "pasps submit word_count.py --py-files shared.py,models.zip --requirements requirements.txt --wait 300",
+    "PASPS_TOKEN=... pasps submit word_count.py --master https://master.example:8627",
 )
 
 _CODES = """\

@@ -17,7 +17,7 @@ import pytest
 
 from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, wait_until
 
-WORDCOUNT = str(ROOT / "topologies" / "wordcount" / "wordcount.py")
+WORDCOUNT = str(ROOT / "tests" / "integration" / "word_counting.py")
 TWEETS = str(ROOT / "topologies" / "tweets" / "tweets.py")
 
 PARTS = """

@@ -20,7 +20,7 @@ from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, pasps, wa
 
 pytestmark = pytest.mark.integration
 
-WORDCOUNT = str(ROOT / "topologies" / "wordcount" / "wordcount.py")
+WORDCOUNT = str(ROOT / "tests" / "integration" / "word_counting.py")
 STATIC = ("-o", "pasps.policy=static")
 Start = Callable[..., Run]
 

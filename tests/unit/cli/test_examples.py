@@ -13,7 +13,7 @@ from pasps.api.topology import blueprint_of
 from pasps.daemons.load_file import choose, topologies_in
 
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
-FILES = sorted(TOPOLOGIES.glob("*/*.py"))
+FILES = sorted(path for path in TOPOLOGIES.glob("*/*.py") if "(Topology):" in path.read_text())
 
 
 def module_of(path: Path) -> ModuleType:

@@ -33,7 +33,7 @@ def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) 
         main(["run", "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert "pasps run wordcount.py --workers 4 --duration 60 --scale count=6" in shown
+    assert "pasps run word_count.py --workers 4 --duration 60 --scale count=6" in shown
     assert "exit codes:" in shown
 
 

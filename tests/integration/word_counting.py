@@ -1,9 +1,7 @@
-"""Word count: sentences are split into words, and equal words meet in the same task, which counts them.
+"""A word count in one file, without a database, for the tests of the command line: equal words meet in the same task.
 
-    pasps run topologies/wordcount/wordcount.py -o wordcount.sentences=10000 -o wordcount.output=counts.txt
-
-Configuration: `wordcount.sentences`, how many (without it: no end); `wordcount.rate`, sentences a second (1000; null: as fast as
-it goes); `wordcount.output`, a file for the counts.
+`wordcount.sentences`: how many (without it: no end); `wordcount.rate`: sentences a second (1000; null: as fast as it goes);
+`wordcount.output`: a file for the counts.
 """
 
 from __future__ import annotations

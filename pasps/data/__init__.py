@@ -1,0 +1,1 @@
+"""Data preparation: traces and execution times, as jobs of Spark."""

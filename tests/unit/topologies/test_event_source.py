@@ -1,0 +1,114 @@
+"""The source of the applications: which events, how many, at which rate, from where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pasps import Bolt, Topology, Tuple
+from pasps.errors import PaspsError
+from pasps.testing import StepRun
+from topologies.event_source import EventSpout, first
+
+
+class Made(EventSpout):
+    outputs = ["event", "text"]
+
+    def synthetic(self, number: int) -> tuple[str]:
+        return (f"{self.seed}/{number}",)
+
+    def from_line(self, line: str) -> tuple[str]:
+        if line.startswith("?"):
+            raise ValueError("expected no question")
+        return (line,)
+
+
+class Fails(Bolt):
+    """Every event fails once."""
+
+    outputs = ["event", "text"]
+
+    def initialize(self, conf: dict[str, Any], ctx: object) -> None:
+        self.seen: set[int] = set()
+
+    def process(self, tup: Tuple) -> None:
+        if tup.values[0] not in self.seen:
+            self.seen.add(tup.values[0])
+            raise OSError("once")
+        self.emit(tup.values)
+
+
+class Told(Topology):
+    made = Made.spec(par=2)
+    fails = Fails.spec(inputs=[made])
+
+
+def emitted(**keys: Any) -> list[tuple[Any, ...]]:
+    config = {f"events.{name}": value for name, value in keys.items()}
+    with StepRun(Told, config={"topology.message.timeout.secs": 30, **config}) as run:
+        Made.clock = run.clock
+        run.run_to_end(1000.0)
+        return sorted(run.emitted["fails"]["default"])
+
+
+def refused(**keys: Any) -> str:
+    with pytest.raises(PaspsError) as caught:
+        emitted(**keys)
+    return str(caught.value)
+
+
+def test_synthetic_events_are_the_same_when_they_are_emitted_again() -> None:
+    assert emitted(total=70, seed=5) == [(number, f"5/{number}") for number in range(70)]
+
+
+def test_events_become_due_at_the_rate() -> None:
+    with StepRun(Told, config={"events.rate": 50, "events.kind": "steady"}) as run:
+        Made.clock = run.clock
+        for _ in range(100):
+            run.run_until_idle()
+            run.advance(0.1)
+        due = len({row[0] for row in run.emitted["made"]["default"]})
+    assert 400 < due < 600
+
+
+def test_a_file_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"one\r\n\n  \ntwo \xff\nthree")
+    assert emitted(file=str(tmp_path / "lines")) == [(0, "one"), (1, "two �"), (2, "three")]
+
+
+def test_a_file_is_read_again_until_there_are_as_many_events_as_wanted(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\n")
+    assert emitted(file=str(tmp_path / "lines"), total=5) == [(0, "one"), (1, "two"), (2, "one"), (3, "two"), (4, "one")]
+
+
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\n\n?two\n")
+    found = refused(file=str(tmp_path / "lines"))
+    assert "lines', line 3: expected no question, got '?two'" in found
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"rate": 0}, "'events.rate' must be events a second, above 0, got 0"),
+        ({"rate": "fast"}, "'events.rate' must be"),
+        ({"total": 0}, "'events.total' must be a whole number of at least 1, got 0"),
+        ({"seed": 1.5}, "'events.seed' must be a whole number of at least 0, got 1.5"),
+        ({"kind": "odd", "total": 5}, "'events.kind'"),
+        ({"file": "/nowhere/at/all"}, "events.file '/nowhere/at/all' cannot be read: No such file or directory"),
+    ],
+)
+def test_a_wrong_key_is_named(keys: dict[str, Any], said: str) -> None:
+    assert said in refused(**keys)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("\n\n")
+    assert "expected at least one line that is not blank" in refused(file=str(tmp_path / "lines"))
+
+
+def test_the_first_counts_add_up_to_the_total() -> None:
+    assert first(10, [3, 0, 4]) == [3, 0, 4, 3]
+    assert first(4, [3, 0, 4]) == [3, 0, 1]

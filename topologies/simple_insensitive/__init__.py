@@ -1,0 +1,1 @@
+"""DABS-Storm's simple insensitive topology: every event costs the same."""

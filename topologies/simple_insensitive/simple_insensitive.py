@@ -1,0 +1,59 @@
+"""DABS-Storm's simple insensitive topology (its Figure 9a): every event costs the same.
+
+    pasps run topologies/simple_insensitive/simple_insensitive.py -o events.total=20000
+
+Configuration: the keys of `EventSpout`; `work.rounds`, what one event costs (2000, about a millisecond); `sql.url`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pasps import Bolt, Topology, TopologyContext, Tuple
+from pasps.connectors.sql import SqlSink
+from topologies.event_source import EventSpout
+from topologies.work import ROUNDS_PER_MILLISECOND, rounds_of, work
+
+VALUES = 1_000
+
+
+class Source(EventSpout):
+    """Numbers, at a rate that rises far, stays there and falls."""
+
+    outputs = ["event", "value"]
+    usual_kind = "progressive"
+
+    def synthetic(self, number: int) -> tuple[int]:
+        return (number * 7919 % VALUES,)
+
+    def from_line(self, line: str) -> tuple[int]:
+        return (int(line),)
+
+
+class Insensitive(Bolt):
+    """A function whose cost has nothing to do with the value."""
+
+    outputs = ["event", "value", "result"]
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.rounds = rounds_of(conf, ROUNDS_PER_MILLISECOND, ctx.component_id)
+
+    def process(self, tup: Tuple) -> None:
+        event, value = tup.values
+        self.emit([event, value, work(self.rounds, value)])
+
+
+class Store(SqlSink):
+    """One row an event."""
+
+    table = "insensitive_results"
+    columns = {"event": int, "value": int, "result": str}
+    key = ("event",)
+
+
+class SimpleInsensitive(Topology):
+    """source -> insensitive -> finalize."""
+
+    source = Source.spec()
+    insensitive = Insensitive.spec(inputs=[source], par=1, pool=8)
+    finalize = Store.spec(inputs=[insensitive], par=1, pool=4)

@@ -1,0 +1,41 @@
+"""Values by Zipf's law, and a bolt to which large ones are dear."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+from pasps import Bolt, TopologyContext, Tuple
+from topologies.work import rounds_of, work
+
+MOST_VALUE = 256
+SKEW = 1.5
+ROUNDS_FOR_ONE = 100
+
+
+@cache
+def _shares(skew: float) -> list[float]:
+    """The share of all events that have this value or a smaller one, from value 1 on."""
+    sums = list(accumulate(value**-skew for value in range(1, MOST_VALUE + 1)))
+    return [part / sums[-1] for part in sums]
+
+
+def zipf_value(dice: random.Random, skew: float = SKEW) -> int:
+    """From 1 to MOST_VALUE: v comes with a share like 1 / v ** skew, so 0 makes all alike."""
+    return 1 + bisect_right(_shares(skew), dice.random(), hi=MOST_VALUE - 1)
+
+
+class Sensitive(Bolt):
+    """A function that costs `work.rounds` (100) for each one of the value: 256 is as dear as 256 ones."""
+
+    outputs = ["event", "value", "result"]
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.rounds = rounds_of(conf, ROUNDS_FOR_ONE, ctx.component_id)
+
+    def process(self, tup: Tuple) -> None:
+        event, value = tup.values
+        self.emit([event, value, work(value * self.rounds, value)])

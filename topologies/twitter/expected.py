@@ -1,0 +1,8 @@
+"""What must be in the database at the end."""
+
+from __future__ import annotations
+
+
+def expected_keys(total: int, seed: int = 1) -> set[tuple[int]]:
+    """The keys of all rows, after `total` synthetic tweets: one for each, whatever the seed."""
+    return {(event,) for event in range(total)}
