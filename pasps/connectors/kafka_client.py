@@ -1,0 +1,125 @@
+"""The one place that imports confluent-kafka: makes clients, and says in words what is wrong with a broker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from pasps.connectors.kafka_partitions import Key
+from pasps.connectors.kafka_settings import PASSED_ON, KafkaSettings
+from pasps.errors import ConfigError, InvalidError
+
+try:
+    from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+    from confluent_kafka.admin import AdminClient, OffsetSpec
+except ImportError as error:
+    raise InvalidError(f"KafkaSpout needs confluent-kafka, which cannot be imported ({error}); pip install 'pasps[kafka]'") from error
+
+__all__ = [
+    "KafkaException",
+    "ask_committed",
+    "ask_offsets",
+    "key_of",
+    "open_admin",
+    "open_consumer",
+    "open_producer",
+    "partition_of",
+    "words_of",
+]
+
+_ANSWER_SECONDS = 5.0
+
+
+class _NoLostConnections(logging.Filter):
+    """Leaves out what librdkafka writes of each, 20 lines a second while a broker is away; `on_error` hears of them too."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (isinstance(record.args, tuple) and record.args[:1] == ("FAIL",))
+
+
+_log = logging.getLogger(f"{__name__}.librdkafka")
+_log.addFilter(_NoLostConnections())
+
+_CURES: Mapping[str, str] = {
+    "UNKNOWN_TOPIC_OR_PART": "make the topic, or correct 'kafka.topics'; it is looked for again",
+    "TOPIC_AUTHORIZATION_FAILED": "the user needs READ on the topic",
+    "GROUP_AUTHORIZATION_FAILED": "the user needs READ on the group, or another 'kafka.group'",
+    "_AUTHENTICATION": f"correct '{PASSED_ON}sasl.*' and '{PASSED_ON}security.protocol'; it is tried again",
+    "SASL_AUTHENTICATION_FAILED": f"correct '{PASSED_ON}sasl.*'; it is tried again",
+    "_SSL": f"correct '{PASSED_ON}ssl.*' and '{PASSED_ON}security.protocol'; it is tried again",
+    "FENCED_INSTANCE_ID": "a task of the same name reads too: is a topology of this name running elsewhere? "
+    "Give one of them another name or 'kafka.group', or set 'kafka.static' to false",
+    "INCONSISTENT_GROUP_PROTOCOL": "another member of the group has another protocol; give this topology its own 'kafka.group'",
+    "INVALID_SESSION_TIMEOUT": f"the brokers do not allow this '{PASSED_ON}session.timeout.ms'",
+}
+
+
+def open_consumer(settings: KafkaSettings, on_error: Callable[[Any], None], on_commit: Callable[[Any, list[Any]], None]) -> Any:
+    """A consumer; it connects in the background, and calls these two within `poll` and `consume`.
+
+    Raises:
+        ConfigError: librdkafka does not take a property, or its value.
+    """
+    conf = {**settings.consumer, "error_cb": on_error, "on_commit": on_commit}
+    try:
+        return Consumer(conf, logger=_log)
+    except (KafkaException, TypeError, ValueError) as error:
+        raise _refused(error, settings) from error
+
+
+def open_producer(settings: KafkaSettings) -> Any:
+    """A producer for what is given up.
+
+    Raises:
+        ConfigError: as for a consumer.
+    """
+    try:
+        return Producer({**settings.client, "enable.idempotence": True}, logger=_log)
+    except (KafkaException, TypeError, ValueError) as error:
+        raise _refused(error, settings) from error
+
+
+def open_admin(settings: KafkaSettings) -> Any:
+    """A client that asks questions; it logs nothing, since nobody polls it: what is wrong the consumer says."""
+    return AdminClient({**settings.client, "log_level": 0})
+
+
+def ask_offsets(client: Any, keys: Iterable[Key], *, at_end: bool) -> dict[Key, Future[Any]]:
+    """Where partitions end, or begin; the answers have an `offset`."""
+    spec = OffsetSpec.latest() if at_end else OffsetSpec.earliest()
+    asked = client.list_offsets({partition_of(key): spec for key in keys}, request_timeout=_ANSWER_SECONDS)
+    return {key_of(partition): answer for partition, answer in asked.items()}
+
+
+def ask_committed(client: Any, group: str, keys: Iterable[Key]) -> Future[Any]:
+    """Where a group reads on; the answer has `topic_partitions`, whose offset is negative where there is none."""
+    wanted = ConsumerGroupTopicPartitions(group, [partition_of(key) for key in keys])
+    answer: Future[Any] = client.list_consumer_group_offsets([wanted], request_timeout=_ANSWER_SECONDS)[group]
+    return answer
+
+
+def _refused(error: Exception, settings: KafkaSettings) -> ConfigError:
+    reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+    password = settings.consumer.get("sasl.password")
+    if password:
+        reason = reason.replace(str(password), "***")
+    name = next((name for name in settings.consumer if f'"{name}"' in reason), "*")
+    return ConfigError(PASSED_ON + name, f"is refused by librdkafka: {reason}", where=settings.where)
+
+
+def partition_of(key: Key, offset: int | None = None) -> Any:
+    """The client's word for a partition, with an offset or without."""
+    return TopicPartition(*key) if offset is None else TopicPartition(*key, offset)
+
+
+def key_of(partition: Any) -> Key:
+    """And back."""
+    return partition.topic, partition.partition
+
+
+def words_of(error: Any) -> str:
+    """What is wrong, and what to do about it where that is known."""
+    cure = _CURES.get(error.name())
+    return f"Kafka: {error.str()}" + (f"; {cure}" if cure else "")

@@ -1,0 +1,135 @@
+"""The partitions that one task has now: how far each is emitted, done and committed. Pure; who uses it holds a lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Key = tuple[str, int]
+"""Topic and number of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaRecord:
+    """A message as `values` gets it. `seconds`: when the producer or the broker says that it came, since the epoch."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    seconds: float | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    def __str__(self) -> str:
+        return f"message {self.offset} of {self.topic}[{self.partition}]"
+
+
+class Partition:
+    """One partition for as long as it is assigned to this task; assigned again, it is a new one.
+
+    Everything before `low` is done: its messages are acked, or put aside, or it has none there (a compacted topic, the marks of
+    transactions). That is what may be committed.
+    """
+
+    __slots__ = ("_open", "begins", "committed", "end", "key", "position")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.position: int | None = None
+        """The first offset that is not taken; None until the first message has come, or the end was met."""
+        self.committed: int | None = None
+        """What the broker has confirmed to this task."""
+        self.end: int | None = None
+        self.begins: int | None = None
+        """Where it will begin, while no message has come: good enough for the lag, never committed."""
+        self._open: dict[int, None] = {}  # offsets that are taken and not done, in order
+
+    @property
+    def low(self) -> int | None:
+        """The first offset that is not done."""
+        return next(iter(self._open), self.position)
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets between what is taken and the end."""
+        position = self.begins if self.position is None else self.position
+        return None if position is None or self.end is None else max(0, self.end - position)
+
+    @property
+    def unsettled(self) -> int:
+        """Offsets that were taken, and would be given out again now."""
+        if self.position is None:
+            return 0
+        return self.position - self.committed if self.committed is not None else len(self._open)
+
+    def arrived(self, offset: int) -> None:
+        """A message was read, and waits."""
+        if self.position is None:
+            self.position = offset
+
+    def take(self, offset: int) -> None:
+        """A message is emitted, as far as anybody knows."""
+        self._open[offset] = None
+        self.position = offset + 1
+
+    def reach(self, offset: int) -> None:
+        """There is nothing before `offset` that was not taken: the end was met there."""
+        self.position = self.end = offset
+
+    def done(self, offset: int) -> None:
+        """A message is acked or put aside."""
+        self._open.pop(offset, None)
+
+    def met(self, end: int) -> None:
+        """Somebody says that it goes on at least until `end`."""
+        self.end = end if self.end is None else max(self.end, end)
+
+
+class Partitions:
+    """All that are assigned, by topic and number."""
+
+    def __init__(self) -> None:
+        self.owned: dict[Key, Partition] = {}
+        self.assigned = False
+        """Whether the group has said what this task has, be it nothing."""
+        self.taken = 0
+        """Messages over the whole life, of partitions that are gone too."""
+        self.settled = 0
+        """How many of them this task would not be given again, when that was looked at last."""
+
+    def assign(self, keys: list[Key]) -> None:
+        """These are this task's from now on."""
+        self.assigned = True
+        for key in keys:
+            self.owned[key] = Partition(key)
+
+    def revoke(self, keys: list[Key]) -> None:
+        """These are somebody else's from now on; what was in flight is forgotten, and comes again there."""
+        for key in keys:
+            self.owned.pop(key, None)
+        self.assigned = bool(self.owned)
+        self.settle()
+
+    def owns(self, partition: Any) -> bool:
+        """Whether it is still this task's."""
+        return self.owned.get(partition.key) is partition
+
+    def to_commit(self) -> list[tuple[Key, int]]:
+        """What may be committed and is not: also where a partition begins, so that a restart finds it again."""
+        lows = ((key, partition.low, partition.committed) for key, partition in self.owned.items())
+        return [(key, low) for key, low, committed in lows if low is not None and low != committed]
+
+    def committed(self, key: Key, offset: int) -> None:
+        """The broker has it."""
+        if key in self.owned:
+            self.owned[key].committed = offset
+
+    def settle(self) -> None:
+        """See how much is settled now. Of partitions that are gone all is, as far as this task can be given it again."""
+        self.settled = self.taken - sum(partition.unsettled for partition in self.owned.values())
+
+    def backlog(self) -> int | None:
+        """Over all partitions; None while the group or one of them has not said."""
+        lags = [partition.lag for partition in self.owned.values()]
+        return sum(lag for lag in lags if lag is not None) if self.assigned and None not in lags else None

@@ -1,0 +1,251 @@
+"""One task's member of a consumer group: reads ahead, commits what is done, hands its partitions over when the group says so."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection
+from threading import Condition
+from typing import Any
+
+from pasps.clock import Clock
+from pasps.connectors.kafka_client import KafkaException, key_of, open_admin, open_consumer, partition_of, words_of
+from pasps.connectors.kafka_dead import DeadLetters
+from pasps.connectors.kafka_ends import Ends
+from pasps.connectors.kafka_partitions import KafkaRecord, Key, Partition, Partitions
+from pasps.connectors.kafka_pauses import Pauses
+from pasps.connectors.kafka_settings import KafkaSettings
+from pasps.connectors.kafka_troubles import Troubles
+from pasps.connectors.read_ahead import Event, Reader
+
+_log = logging.getLogger(__name__)
+
+_AHEAD = 1000
+_COMMIT_SECONDS = 1.0
+_PAUSE_SECONDS = 1.0
+"""So long is waited for room before partitions are paused: what librdkafka has fetched of them is dropped then."""
+_BROKEN_SECONDS = 10.0
+_MOVING = frozenset(("ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH", "_NO_OFFSET", "_DESTROY"))
+"""Why a commit fails while partitions change hands; whoever gets them next reads from the last one that did not."""
+
+Connect = Callable[[KafkaSettings, Callable[[Any], None], Callable[[Any, list[Any]], None]], Any]
+_End = tuple[Partition, int]
+"""A partition was read up to here."""
+
+
+class KafkaReader(Reader):
+    """Reads up to 1,000 messages ahead of the spout, and polls also when nobody takes any: so it stays a member of the group.
+
+    States of the consumer: READING; FULL (enough is read: waits for room); PAUSED (there was none for a second: the partitions
+    are paused, and polls fetch nothing); BROKEN (the client gave up, for example because another member has its name: it is
+    closed, and a new one is made after ten seconds). Rebalances are answered in every state but the last.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        clock: Clock,
+        connect: Connect = open_consumer,
+        inquire: Callable[[KafkaSettings], Any] = open_admin,
+        wait_seconds: float = 0.1,
+    ) -> None:
+        """`connect` and `inquire` make clients, which connect in the background; a step waits `wait_seconds` for messages or room.
+
+        Raises:
+            ConfigError: librdkafka does not take a property.
+        """
+        super().__init__(f"{settings.where} reads Kafka")
+        self._settings, self._clock, self._connect, self._wait_seconds = settings, clock, connect, wait_seconds
+        self._ahead: deque[Event | _End] = deque()
+        self._parts = Partitions()
+        self._lock = Condition()
+        """Of the two above. The reader's thread waits on it for room; nothing of Kafka's is called under it."""
+        self._ends = Ends(settings, inquire)
+        self._commit_at = 0.0
+        self._full_at: float | None = None
+        self._pauses = Pauses()
+        self._troubles = Troubles(settings, clock, self.tell)
+        self._broken = False
+        self._dead = None if settings.dead_topic is None else DeadLetters(settings, self.done, self.tell)
+        self._consumer: Any = self._open()
+
+    def _open(self) -> Any:
+        consumer = self._connect(self._settings, self._on_error, self._on_commit)
+        self._committing = False
+        consumer.subscribe(list(self._settings.topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
+        return consumer
+
+    # ---- on the thread
+
+    def step(self) -> None:
+        """Read what there is room for; commit once a second."""
+        if self._broken:
+            self._begin_anew()
+            return
+        if self._dead is not None:
+            self._dead.send()
+        now = self._clock.now()
+        if now >= self._commit_at and not self._committing:
+            self._commit_at = now + _COMMIT_SECONDS
+            self._committing = self._commit(self._parts.owned)
+        self._ends.look(self._consumer, self._parts.owned, now)
+        if len(self._ahead) >= _AHEAD:
+            self._hold(now)
+            return
+        self._full_at = None
+        self._pauses.resume(self._consumer, self._parts.owned)
+        message = self._consumer.poll(self._wait_seconds)
+        if message is not None:
+            self._keep([message, *self._consumer.consume(_AHEAD - len(self._ahead), timeout=0)])
+
+    def _keep(self, messages: list[Any]) -> None:
+        with self._lock:
+            for message in messages:
+                error = message.error()
+                if error is not None and error.name() != "_PARTITION_EOF":
+                    self._on_error(error)
+                    continue
+                partition = self._parts.owned.get((message.topic(), message.partition()))
+                if partition is None:
+                    continue  # revoked since it was fetched
+                partition.arrived(message.offset())
+                if error is None:
+                    record = _record(message)
+                    self._ahead.append(Event(partition, record, record.seconds))
+                else:
+                    self._ahead.append((partition, message.offset()))
+
+    def _hold(self, now: float) -> None:
+        """There is no room."""
+        if self._full_at is None:
+            self._full_at = now
+        elif now - self._full_at >= _PAUSE_SECONDS:
+            self._pauses.pause(self._consumer, self._parts.owned)
+            message = self._consumer.poll(0)
+            if message is not None:
+                self._keep([message])
+        self._ends.ask(self._parts.owned, now)
+        with self._lock:
+            self._lock.wait_for(lambda: len(self._ahead) <= _AHEAD // 2, self._wait_seconds)
+
+    def _commit(self, among: Collection[Key]) -> bool:
+        """Ask for it, of these partitions; True when an answer will come."""
+        with self._lock:
+            offsets = [partition_of(key, offset) for key, offset in self._parts.to_commit() if key in among]
+        if not offsets:
+            return False
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as error:
+            self._on_error(error.args[0])
+            return False
+        return True
+
+    def _begin_anew(self) -> None:
+        self.end()
+        if not self.over.wait(_BROKEN_SECONDS):
+            self._consumer, self._broken = self._open(), False
+
+    def end(self) -> None:
+        """Commit and leave; a member with a name of its own only goes away, and has its partitions again when it comes back."""
+        if self._dead is not None:
+            self._dead.flush()
+        self._commit(self._parts.owned)
+        self._consumer.close()
+        self._on_lost(None, [partition_of(key) for key in self._parts.owned])
+
+    # ---- called by the client, within its `poll`, `consume` and `close`
+
+    def _on_assign(self, _: Any, partitions: list[Any]) -> None:
+        keys = [key_of(partition) for partition in partitions]
+        _log.info("%s has now %s", self._settings.where, keys)
+        self._pauses.assigned(keys)
+        with self._lock:
+            self._parts.assign(keys)
+
+    def _on_revoke(self, _: Any, partitions: list[Any]) -> None:
+        """The group waits for the commit before it gives them to anybody else."""
+        self._commit({key_of(partition) for partition in partitions})
+        self._on_lost(None, partitions)
+
+    def _on_lost(self, _: Any, partitions: list[Any]) -> None:
+        keys = [key_of(partition) for partition in partitions]
+        _log.info("%s gives up %s", self._settings.where, keys)
+        self._pauses.gone(keys)
+        with self._lock:
+            self._parts.revoke(keys)
+
+    def _on_commit(self, error: Any, partitions: list[Any]) -> None:
+        self._committing = False
+        with self._lock:
+            for partition in partitions:
+                failed = error or partition.error
+                if failed is None:
+                    self._parts.committed(key_of(partition), partition.offset)
+                elif failed.name() not in _MOVING:
+                    self.tell(f"{words_of(failed)}; offset {partition.offset} of {key_of(partition)} is not committed, and tried again")
+            self._parts.settle()
+
+    def _on_error(self, error: Any) -> None:
+        self._broken |= error.fatal()
+        self._troubles.hear(error)
+
+    # ---- on the spout's loop
+
+    def take(self, most: int) -> list[Event]:
+        """Messages of partitions that are still this task's."""
+        found: list[Event] = []
+        with self._lock:
+            while self._ahead and len(found) < most:
+                item = self._ahead.popleft()
+                partition = item.place if isinstance(item, Event) else item[0]
+                if not self._parts.owns(partition):
+                    continue
+                if isinstance(item, Event):
+                    partition.take(item.record.offset)
+                    found.append(item)
+                else:
+                    partition.reach(item[1])
+            self._parts.taken += len(found)
+            if len(self._ahead) <= _AHEAD // 2:
+                self._lock.notify()
+        return found
+
+    def owns(self, event: Event) -> bool:
+        """Whether its partition was not revoked since."""
+        return self._parts.owns(event.place)
+
+    def done(self, event: Event) -> None:
+        """Its offset may be committed as soon as all before it are done."""
+        with self._lock:
+            event.place.done(event.record.offset)
+
+    def set_aside(self, event: Event, reason: str) -> str:
+        """To the topic for such messages, or nowhere."""
+        if self._dead is None:
+            self.done(event)
+            return "it is left out; with 'kafka.dead.topic' it would be kept"
+        self._dead.put(event, reason)
+        return f"it goes to the topic {self._settings.dead_topic!r}"
+
+    def backlog(self) -> int | None:
+        """The lag of this task's partitions."""
+        with self._lock:
+            return self._parts.backlog()
+
+    def settled(self) -> int:
+        """As of the last commit."""
+        return self._parts.settled
+
+
+def _record(message: Any) -> KafkaRecord:
+    kind, millis = message.timestamp()
+    return KafkaRecord(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        millis / 1000 if kind else None,
+        tuple(message.headers() or ()),
+    )

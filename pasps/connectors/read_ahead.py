@@ -1,0 +1,250 @@
+"""What the spouts of brokers share: a reader on a thread of its own, and a spout that keeps what it emitted until it is done.
+
+Used by kafka and redis_streams, whose readers stand in kafka_reader and redis_reader.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from threading import Event as Flag
+from threading import Thread
+from typing import Any, ClassVar, NoReturn
+
+from pasps.api.spout import Spout
+from pasps.clock import Clock, SystemClock
+from pasps.connectors.tries import Tries
+from pasps.errors import EmitError
+
+_log = logging.getLogger(__name__)
+
+_MOST = 256
+_MOST_NEWS = 50
+_CLOSE_SECONDS = 5.0
+_PAUSE_SECONDS = 1.0
+
+
+class Event:
+    """Something that was read, and the tuple id of its tuple; compared by identity.
+
+    It does not pickle, on purpose: after a crash the server says what is given out again, and in another order. So the runtime
+    must not wait until it sees the last id of the dead instance once more.
+    """
+
+    __slots__ = ("due", "place", "record", "row")
+
+    def __init__(self, place: Any, record: Any, due: float | None) -> None:
+        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch."""
+        self.place = place
+        self.record = record
+        self.due = due
+        self.row: Sequence[Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"Event({self.record})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an event in flight is known to its own process only")
+
+
+class Reader(ABC):
+    """Reads from a server on a thread of its own, a bounded number of events ahead of the spout.
+
+    The thread calls `step` again and again, and `end` at last; everything else is called by the spout, and returns at once.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.over = Flag()
+        """Set when the spout is closed: then `step` returns soon."""
+        self._news: deque[str] = deque(maxlen=_MOST_NEWS)
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    # ---- on the thread
+
+    @abstractmethod
+    def step(self) -> None:
+        """Read, tell the server what is done; some 100 ms at most, unless the server keeps it waiting."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Tell the server what is done, and leave."""
+
+    def tell(self, problem: str) -> None:
+        """Something that people should know; the spout reports it."""
+        self._news.append(problem)
+
+    def _run(self) -> None:
+        while not self.over.is_set():
+            try:
+                self.step()
+            except Exception:  # noqa: BLE001 - the main of a thread: reported, and it goes on
+                self.tell(traceback.format_exc().rstrip())
+                self.over.wait(_PAUSE_SECONDS)
+        try:
+            self.end()
+        except Exception:  # noqa: BLE001 - as above; nobody asks any more
+            _log.exception("%s did not end in good order", self._thread.name)
+
+    # ---- on the spout's loop
+
+    @abstractmethod
+    def take(self, most: int) -> list[Event]:
+        """The next events, in order; from now on the spout has them."""
+
+    @abstractmethod
+    def owns(self, event: Event) -> bool:
+        """Whether the event is still this reader's; if not, somebody else gets it."""
+
+    @abstractmethod
+    def done(self, event: Event) -> None:
+        """It need not be given out again."""
+
+    @abstractmethod
+    def set_aside(self, event: Event, reason: str) -> str:
+        """It is given up: bring it to where such events go. Says in words where that is."""
+
+    @abstractmethod
+    def backlog(self) -> int | None:
+        """Events that are due and were not taken yet; None while that is not known."""
+
+    @abstractmethod
+    def settled(self) -> int:
+        """How many of the events that were taken the server knows to be done: it will not give them out again."""
+
+    def news(self) -> list[str]:
+        """What was told since the last call."""
+        found = []
+        while self._news:
+            found.append(self._news.popleft())
+        return found
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; waits some seconds at most."""
+        self.over.set()
+        if self._thread.ident is not None:
+            self._thread.join(_CLOSE_SECONDS)
+
+
+class ReadAheadSpout(Spout):
+    """Emits what a reader reads, each event until it is acked, or is given up; none is dropped unseen.
+
+    A subclass makes its reader in `initialize` and hands it to `read_from`. Memory is bounded by what may be in flight.
+    Where to go on after a crash is the server's to know, so the position that is saved says only how much that is.
+    """
+
+    clock: ClassVar[Clock] = SystemClock()
+    """A test puts its own here."""
+
+    def read_from(self, reader: Reader, most_pending: int, most_tries: int | None) -> None:
+        """Begin. `most_pending` events may be emitted and not done; one may fail `most_tries` times."""
+        self._reader = reader
+        self._most_pending = most_pending
+        self._most_tries = most_tries
+        self._tries: Tries[Event] = Tries(self.clock, most_tries)
+        self._open = 0
+        """Events that were taken and are neither done nor put aside."""
+        self._settled = 0
+        reader.start()
+
+    def values(self, record: Any) -> Sequence[Any] | None:
+        """The tuple of a record, the same each time; None: it is of no use, and done.
+
+        Raises:
+            ValueError: it cannot be read, and never will; it is put aside. After any other exception it is tried again.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define values(record)")
+
+    def next_tuple(self) -> None:
+        """Emit what failed and is due again, else what was read; some hundred tuples at most."""
+        self._look()
+        if self._emit_again():
+            return
+        events = self._reader.take(min(_MOST, self._most_pending - self._open))
+        self._open += len(events)
+        for event in events:
+            self._emit(event)
+
+    def _emit_again(self) -> int:
+        for count in range(_MOST):
+            event = self._tries.due()
+            if event is None:
+                return count
+            self._tries.take()
+            self._emit(event)
+        return _MOST
+
+    def _emit(self, event: Event) -> None:
+        if not self._reader.owns(event):
+            self._forget(event)
+            return
+        try:
+            row = event.row = self.values(event.record) if event.row is None else event.row
+        except ValueError as error:
+            self._give_up(event, f"cannot be read: {error}")
+            return
+        except Exception:  # noqa: BLE001 - a hook of the user's: reported, and the event has failed
+            self._stumble(event)
+            return
+        if row is None:
+            self.ack(event)
+            return
+        try:
+            self.emit(row, event)
+        except (EmitError, TypeError):  # a row that does not fit the stream
+            event.row = None
+            self._stumble(event)
+
+    def _stumble(self, event: Event) -> None:
+        self.ctx.report_error(f"{event.record}: {traceback.format_exc().rstrip()}")
+        self.fail(event)
+
+    def _give_up(self, event: Event, reason: str) -> None:
+        self._forget(event)
+        where = self._reader.set_aside(event, reason)
+        self.ctx.report_error(f"{event.record} {reason}: {where}")
+
+    def ack(self, tup_id: Event) -> None:
+        """Tell the reader, which tells the server."""
+        self._reader.done(tup_id)
+        self._forget(tup_id)
+        self._look()
+
+    def fail(self, tup_id: Event) -> None:
+        """Emit it again, at once or after a pause; or put it aside."""
+        if not self._reader.owns(tup_id):
+            self._forget(tup_id)
+        elif not self._tries.failed(tup_id):
+            self._give_up(tup_id, "failed" if self._most_tries == 1 else f"failed {self._most_tries} times")
+
+    def backlog(self) -> int | None:
+        """What the server has for this task, and what was read ahead."""
+        self._look()
+        return self._reader.backlog()
+
+    def due_at(self, tup_id: Event) -> float | None:
+        """When the server or the sender says that it came."""
+        return tup_id.due
+
+    def close(self) -> None:
+        """Tell the server what is done, and leave."""
+        self._reader.close()
+
+    def _forget(self, event: Event) -> None:
+        self._open -= 1
+        self._tries.forget(event)
+
+    def _look(self) -> None:
+        """Pass on what the reader's thread cannot: it may call nothing of the runtime's."""
+        for problem in self._reader.news():
+            self.ctx.report_error(problem)
+        settled = self._reader.settled()
+        if settled != self._settled:
+            self._settled = settled
+            self.save_position(None, settled)

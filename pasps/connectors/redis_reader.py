@@ -1,0 +1,221 @@
+"""One task's member of a consumer group of a Redis stream: reads ahead, acks what is done, takes over what the dead left."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from threading import Condition
+from typing import Any
+
+from pasps.clock import Clock
+from pasps.connectors.read_ahead import Event, Reader
+from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
+from pasps.connectors.redis_group import AwayError, NoGroupError
+from pasps.connectors.redis_settings import RedisSettings
+
+_log = logging.getLogger(__name__)
+
+_AHEAD = 1000
+_MOST_ACKS, _MOST_BATCHES = 1000, 20
+_LOOK_SECONDS = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_TELL_SECONDS = 30.0
+
+
+class RedisReader(Reader):
+    """Reads up to 1,000 entries ahead of the spout.
+
+    States: AWAY (at first, and after an error: tried again after pauses up to 5 s), OWN (reads what this member was given before
+    and has not acked, which is all that a dead task of the same name left), NEW (reads on). An entry that it holds already is
+    passed over wherever it comes up again: so an answer that was lost on the way, or a Redis that forgot its last second, loses
+    nothing.
+    """
+
+    def __init__(self, settings: RedisSettings, clock: Clock, group: Any, wait_seconds: float = 0.1) -> None:
+        """`group` is a `RedisGroup`; a step waits `wait_seconds` for entries or for room."""
+        super().__init__(f"{settings.where} reads Redis")
+        self._settings, self._clock, self._group, self._wait_seconds = settings, clock, group, wait_seconds
+        self._ahead: deque[Event] = deque()
+        self._room = Condition()
+        self._acks: deque[str] = deque()
+        self._aside: deque[tuple[RedisEntry, str]] = deque()
+        self._sending: list[str] = []
+        self._held: set[str] = set()
+        """Everything that was read and is not acked. The thread's own, like all that follows."""
+        self._joined = False
+        self._last = ""
+        """The highest id that was seen."""
+        self._after: str | None = FIRST
+        """How far the entries of state OWN are read; None: all of them."""
+        self._unread = 0
+        self._share: int | None = None
+        """This task's part of the lag as it was told last, less what this task was given since: over all tasks that adds up."""
+        self._settled = 0
+        self._claim_after = FIRST
+        self._look_at = self._hold_at = self._claim_at = self._try_at = self._tell_at = 0.0
+        self._pause = 0.0
+
+    # ---- on the thread
+
+    def step(self) -> None:
+        """Ack what is done, and read what there is room for."""
+        now = self._clock.now()
+        if now < self._try_at:
+            self.over.wait(min(self._wait_seconds, self._try_at - now))
+            return
+        try:
+            if not self._joined:
+                self._join()
+            self._send()
+            self._keep_in_touch(now)
+            self._read()
+            self._pause = 0.0
+        except AwayError as error:
+            self._away(error, now)
+
+    def _join(self) -> None:
+        start = self._start()
+        if self._group.join(start) and self._last:
+            self.tell(
+                f"Redis: the group {self._settings.group!r} of stream {self._settings.stream!r} was gone, and reads on after {start}; "
+                "what a member had that died meanwhile is lost"
+            )
+        self._unread = max(0, self._group.pending() - len(self._held))
+        self._after, self._claim_after = FIRST, FIRST
+        self._look_at = 0.0
+        self._joined = True
+
+    def _start(self) -> str:
+        """Where a group that is missing begins: after what was seen here, unless the stream is another one now."""
+        if not self._last:
+            return self._settings.start
+        newest = self._group.newest()
+        return FIRST if newest is None or place_of(newest) < place_of(self._last) else self._last
+
+    def _send(self) -> None:
+        """What could not be sent is kept for the next time."""
+        for _ in range(_MOST_BATCHES):
+            while self._acks and len(self._sending) < _MOST_ACKS:
+                self._sending.append(self._acks.popleft())
+            if not self._sending:
+                break
+            self._group.ack(self._sending)
+            self._acked(self._sending)
+            self._sending = []
+        while self._aside and self._settings.dead_stream is not None:
+            entry, reason = self._aside[0]
+            self._group.move(entry, self._settings.dead_stream, reason)
+            self._acked([entry.id])
+            self._aside.popleft()
+
+    def _acked(self, ids: list[str]) -> None:
+        self._held.difference_update(ids)
+        self._settled += len(ids)
+
+    def _keep_in_touch(self, now: float) -> None:
+        """Ask for the lag; show that this member lives before its entries seem abandoned; take over what others left."""
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
+            lag = self._group.lag()
+            self._share = None if lag is None else share_of(lag, self._settings.index, self._settings.tasks)
+        if now >= self._hold_at:
+            held = list(self._held)
+            for start in range(0, len(held), _MOST_ACKS):
+                self._group.hold(held[start : start + _MOST_ACKS])
+            self._hold_at = now + self._settings.claim_seconds / 3
+        most = _AHEAD - len(self._ahead)
+        if now >= self._claim_at and most > 0:
+            self._claim_after, entries, deleted = self._group.claim(self._settings.claim_seconds, self._claim_after, most)
+            self._keep(entries, deleted)
+            if self._claim_after == FIRST:
+                self._claim_at = now + self._settings.claim_seconds / 2
+
+    def _read(self) -> None:
+        most = _AHEAD - len(self._ahead)
+        if most <= 0:
+            with self._room:
+                self._room.wait_for(lambda: len(self._ahead) <= _AHEAD // 2, self._wait_seconds)
+        elif self._after is None:
+            entries = self._group.fresh(most, self._wait_seconds)
+            if self._share is not None:
+                self._share -= len(entries)
+            self._keep(entries)
+        else:
+            entries = self._group.own(self._after, most)
+            self._unread = max(0, self._unread - self._keep(entries)) if entries else 0
+            self._after = entries[-1].id if entries else None
+
+    def _keep(self, entries: list[RedisEntry], deleted: int = 0) -> int:
+        """Those that are new here; returns how many that are."""
+        gone = [entry.id for entry in entries if not entry.fields and entry.id not in self._held]
+        new = [entry for entry in entries if entry.fields and entry.id not in self._held]
+        if gone:
+            self._group.ack(gone)
+        if gone or deleted:
+            self.tell(
+                f"Redis: {len(gone) + deleted} entries of stream {self._settings.stream!r} were deleted while they were pending, and "
+                "are lost; trim the stream less (MAXLEN, MINID), or not before what is pending"
+            )
+        self._held.update(entry.id for entry in new)
+        for entry in entries:
+            if place_of(entry.id) > place_of(self._last or FIRST):
+                self._last = entry.id
+        with self._room:
+            self._ahead.extend(Event(None, entry, entry.seconds) for entry in new)
+        return len(new) + len(gone)
+
+    def _away(self, error: AwayError, now: float) -> None:
+        self._joined, self._share = False, None
+        self._group.close()
+        if isinstance(error, NoGroupError) and not self._pause:
+            self._pause = _FIRST_PAUSE  # it is made anew at once; a second time in a row waits
+            return
+        if not self._pause or now >= self._tell_at:
+            self._tell_at = now + _TELL_SECONDS
+            self.tell(f"{error}; it is tried again")
+        self._pause = min(_LONGEST_PAUSE, 2 * self._pause) or _FIRST_PAUSE
+        self._try_at = now + self._pause
+
+    def end(self) -> None:
+        """Ack what is done. What is not stays with this member's name, for whoever bears it next."""
+        try:
+            if self._joined:
+                self._send()
+        except AwayError as error:
+            _log.warning("%s: the last acks did not arrive: %s", self._settings.where, error)
+        self._group.close()
+
+    # ---- on the spout's loop
+
+    def take(self, most: int) -> list[Event]:
+        """The next entries, in the order in which they came."""
+        with self._room:
+            found = [self._ahead.popleft() for _ in range(min(most, len(self._ahead)))]
+            if len(self._ahead) <= _AHEAD // 2:
+                self._room.notify()
+        return found
+
+    def owns(self, event: Event) -> bool:
+        """Always: an entry that somebody else took over is done by whoever acks it first."""
+        return True
+
+    def done(self, event: Event) -> None:
+        """It is acked with the next ones."""
+        self._acks.append(event.record.id)
+
+    def set_aside(self, event: Event, reason: str) -> str:
+        """To the stream for such entries, or nowhere."""
+        if self._settings.dead_stream is None:
+            self.done(event)
+            return "it is left out; with 'redis.dead.stream' it would be kept"
+        self._aside.append((event.record, reason))
+        return f"it goes to the stream {self._settings.dead_stream!r}"
+
+    def backlog(self) -> int | None:
+        """This task's share of what was given to nobody, and what it was given and has not taken."""
+        share = self._share
+        return None if share is None else max(0, share + len(self._ahead) + self._unread)
+
+    def settled(self) -> int:
+        """What Redis has acked."""
+        return self._settled

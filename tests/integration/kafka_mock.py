@@ -1,0 +1,111 @@
+"""A Kafka cluster inside this process: librdkafka's mock brokers, on loopback, reached through its C interface (rdkafka_mock.h).
+
+What it is not: it keeps no log on disk, and a member's fixed name (`group.instance.id`) brings it no partitions back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+_HANDLE, _NUMBER, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
+_CALLS: dict[str, tuple[Any, list[Any]]] = {
+    "rd_kafka_conf_new": (_HANDLE, []),
+    "rd_kafka_conf_set": (_NUMBER, [_HANDLE, _TEXT, _TEXT, _TEXT, ctypes.c_size_t]),
+    "rd_kafka_new": (_HANDLE, [_NUMBER, _HANDLE, _TEXT, ctypes.c_size_t]),
+    "rd_kafka_destroy": (None, [_HANDLE]),
+    "rd_kafka_mock_cluster_new": (_HANDLE, [_HANDLE, _NUMBER]),
+    "rd_kafka_mock_cluster_destroy": (None, [_HANDLE]),
+    "rd_kafka_mock_cluster_bootstraps": (_TEXT, [_HANDLE]),
+    "rd_kafka_mock_topic_create": (_NUMBER, [_HANDLE, _TEXT, _NUMBER, _NUMBER]),
+    "rd_kafka_mock_group_initial_rebalance_delay_ms": (None, [_HANDLE, ctypes.c_int32]),
+    "rd_kafka_mock_set_group_consumer_heartbeat_interval_ms": (None, [_HANDLE, _NUMBER]),
+    "rd_kafka_mock_broker_set_down": (_NUMBER, [_HANDLE, ctypes.c_int32]),
+    "rd_kafka_mock_broker_set_up": (_NUMBER, [_HANDLE, ctypes.c_int32]),
+}
+_PRODUCER = 0
+_SECONDS = 10.0
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """The librdkafka that confluent-kafka brings along, which is loaded already."""
+    place = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
+    found = sorted(place.glob("librdkafka*"))
+    assert found, f"these tests use the librdkafka of confluent-kafka's wheel for Linux, and there is none in {place}"
+    library = ctypes.CDLL(str(found[0]))
+    for name, (result, arguments) in _CALLS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class KafkaMock:
+    """One broker; topics with the partitions that are asked for. Its threads serve processes that run beside it too."""
+
+    def __init__(self) -> None:
+        self._library = _library()
+        error = ctypes.create_string_buffer(512)
+        conf = self._library.rd_kafka_conf_new()
+        self._library.rd_kafka_conf_set(conf, b"log_level", b"0", error, len(error))
+        self._client = self._library.rd_kafka_new(_PRODUCER, conf, error, len(error))
+        assert self._client, error.value.decode()
+        self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, 1)
+        # it waits 3 s for more members otherwise, and members that are to be gone sooner break it
+        self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 100)
+        self._library.rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(self._cluster, 100)
+        self.brokers: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+
+    def close(self) -> None:
+        self._library.rd_kafka_mock_cluster_destroy(self._cluster)
+        self._library.rd_kafka_destroy(self._client)
+
+    def topic(self, name: str, partitions: int) -> None:
+        assert self._library.rd_kafka_mock_topic_create(self._cluster, name.encode(), partitions, 1) == 0
+
+    def down(self) -> None:
+        """The broker closes its connections, and takes none."""
+        self._library.rd_kafka_mock_broker_set_down(self._cluster, 1)
+
+    def up(self) -> None:
+        self._library.rd_kafka_mock_broker_set_up(self._cluster, 1)
+
+    def send(self, topic: str, partition: int, values: list[bytes], **more: Any) -> None:
+        """Append to a partition."""
+        producer = Producer({"bootstrap.servers": self.brokers, "linger.ms": 0})
+        for value in values:
+            producer.produce(topic, value, partition=partition, **more)
+        assert producer.flush(_SECONDS) == 0
+
+    def committed(self, group: str, topic: str, partitions: int) -> list[int]:
+        """The offset of each partition; -1001: none."""
+        with self._reader(group) as reader:
+            found = reader.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=_SECONDS)
+        return [partition.offset for partition in found]
+
+    def messages(self, topic: str, partition: int = 0) -> list[Any]:
+        """All that stand in a partition now."""
+        with self._reader("nobody") as reader:
+            _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_SECONDS)
+            reader.assign([TopicPartition(topic, partition, 0)])
+            found: list[Any] = []
+            while len(found) < end:
+                found += reader.consume(end - len(found), timeout=1.0)
+        return found
+
+    @contextmanager
+    def _reader(self, group: str) -> Iterator[Any]:
+        reader = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
+        try:
+            yield reader
+        except KafkaException as error:
+            raise AssertionError(f"the mock brokers do not answer: {error}") from error
+        finally:
+            reader.close()

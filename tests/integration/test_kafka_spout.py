@@ -1,0 +1,229 @@
+"""Kafka in real workers, and its reader on a real thread, over librdkafka's mock brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
+from pasps.clock import SystemClock
+from pasps.connectors.kafka import KafkaRecord, KafkaSpout
+from pasps.connectors.kafka_reader import KafkaReader
+from pasps.connectors.kafka_settings import settings_of
+from pasps.connectors.read_ahead import Event
+from tests.integration.broker_bolts import Slow
+from tests.integration.kafka_mock import KafkaMock
+from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced, written
+from tests.integration.topologies import WriteDown
+
+pytestmark = pytest.mark.integration
+
+SHORT = {"kafka.consumer.session.timeout.ms": 1000, "kafka.consumer.heartbeat.interval.ms": 100}
+"""The mock brokers wait for a dead member; real ones know a task that comes back."""
+NEW_PROTOCOL = {"kafka.consumer.group.protocol": "consumer"}
+
+
+@pytest.fixture
+def kafka() -> Iterator[KafkaMock]:
+    mock = KafkaMock()
+    yield mock
+    mock.close()
+
+
+class Numbers(KafkaSpout):
+    outputs = ("n",)
+
+    def values(self, record: KafkaRecord) -> tuple[int]:
+        return (int(record.value or b""),)
+
+
+class Flow(Topology):
+    numbers = Numbers.spec(par=2)
+    slow = Slow.spec(inputs=[numbers], par=4)
+    sink = WriteDown.spec(inputs=[slow])
+
+
+def complete(running: RunningTopology, directory: Path, total: int) -> None:
+    def missing() -> set[int]:
+        return set(range(total)) - {row[0] for row in rows(directory)}
+
+    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}", 60)
+
+
+def test_every_message_comes_through_a_worker_s_death_and_is_committed(tmp_path: Path, kafka: KafkaMock) -> None:
+    total, partitions = 2000, 4
+    kafka.topic("numbers", partitions)
+    for partition in range(partitions):
+        kafka.send("numbers", partition, [b"%d" % n for n in range(partition, total, partitions)])
+    keys = {"kafka.brokers": kafka.brokers, "kafka.topics": "numbers", "kafka.group": "flow", "kafka.pending": 200, **SHORT}
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Flow, config=config(tmp_path, **keys))
+        until(lambda: written(tmp_path) >= 300, lambda: f"300 lines: {running.stats()}")
+        victim = spout_worker(running)
+        kill(victim)
+        until_replaced(running, victim)
+        complete(running, tmp_path, total)
+        ends = [total // partitions] * partitions
+        until(lambda: kafka.committed("flow", "numbers", partitions) == ends, "the offsets of all")
+        stats = until(lambda: s if (s := running.stats()).components["numbers"].knows_backlog else None, "the backlog of both tasks")
+        assert stats.components["numbers"].backlog == 0
+        assert stats.replayed > 0
+        running.kill()
+
+
+class Context:
+    topology_name, component_id = "flow", "numbers"
+
+    def __init__(self, index: int) -> None:
+        self.task_index = index
+
+
+class Task:
+    """A reader on its thread, without a topology."""
+
+    def __init__(self, kafka: KafkaMock, index: int = 0, **more: Any) -> None:
+        keys = {"kafka.brokers": kafka.brokers, "kafka.topics": "numbers", "kafka.group": "flow", **more}
+        self.reader = KafkaReader(settings_of(keys, cast("TopologyContext", Context(index))), SystemClock())
+        self.reader.start()
+        self.events: list[Event] = []
+
+    def taken(self, count: int) -> Callable[[], bool]:
+        """Take what comes, until there are so many."""
+
+        def enough() -> bool:
+            self.events += self.reader.take(1000)
+            return len(self.events) >= count
+
+        return enough
+
+    def offsets(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for event in self.events:
+            found.setdefault(event.record.partition, []).append(event.record.offset)
+        return found
+
+
+@pytest.fixture
+def tasks() -> Iterator[list[Task]]:
+    """Ended after the test, whatever becomes of it."""
+    started: list[Task] = []
+    yield started
+    for task in started:
+        task.reader.close()
+
+
+def test_partitions_go_to_a_second_task_with_what_is_done(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 4)
+    for partition in range(4):
+        kafka.send("numbers", partition, [b"x"] * 10)
+    first = Task(kafka, 0, **NEW_PROTOCOL)
+    tasks.append(first)
+    until(first.taken(40), "all messages at the first task")
+    for event in first.events:
+        if event.record.offset != 5:
+            first.reader.done(event)
+    second = Task(kafka, 1, **NEW_PROTOCOL)
+    tasks.append(second)
+    until(second.taken(10), "messages at the second task")
+    moved = second.offsets()
+    assert list(moved.values()) == [[5, 6, 7, 8, 9]] * 2, "of two partitions, from the first that was not done"
+    left = [event for event in first.events if first.reader.owns(event)]
+    assert {event.record.partition for event in left}.isdisjoint(moved)
+    until(lambda: (first.reader.backlog(), second.reader.backlog()) == (0, 0), "both to know their backlog")
+    for event in [*left, *second.events]:
+        (first if event in left else second).reader.done(event)
+    until(lambda: kafka.committed("flow", "numbers", 4) == [10] * 4, "the offsets of all")
+
+
+def test_a_stopped_task_leaves_what_is_done_committed(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.send("numbers", 0, [b"x"] * 10)
+    first = Task(kafka, **NEW_PROTOCOL)
+    tasks.append(first)
+    until(first.taken(10), "all messages")
+    for event in first.events[:7]:
+        first.reader.done(event)
+    first.reader.close()
+    assert kafka.committed("flow", "numbers", 1) == [7]
+    second = Task(kafka, **NEW_PROTOCOL)
+    tasks.append(second)
+    until(second.taken(3), "the rest")
+    assert second.offsets() == {0: [7, 8, 9]}
+
+
+def test_brokers_that_go_away_are_told_of_and_come_back(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.down()
+    task = Task(kafka)
+    tasks.append(task)
+    (problem,) = until(task.reader.news, "news")
+    assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: ")
+    assert task.reader.backlog() is None
+    kafka.up()
+    kafka.send("numbers", 0, [b"x"] * 10)
+    until(task.taken(10), "all messages")
+    kafka.down()
+    for event in task.events:
+        task.reader.done(event)
+    until(task.reader.news, "news")
+    kafka.up()
+    until(lambda: kafka.committed("flow", "numbers", 1) == [10], "the offset")
+
+
+def test_a_topic_that_is_not_there_is_told_of_and_read_when_it_is(kafka: KafkaMock, tasks: list[Task]) -> None:
+    task = Task(kafka, **{"kafka.consumer.topic.metadata.refresh.interval.ms": 300})
+    tasks.append(task)
+    (problem,) = until(task.reader.news, "news")
+    assert problem.endswith("Unknown topic or partition; make the topic, or correct 'kafka.topics'; it is looked for again")
+    kafka.topic("numbers", 1)
+    kafka.send("numbers", 0, [b"x"])
+    until(task.taken(1), "the message")
+
+
+def test_a_group_that_begins_at_the_end_does_not_lose_its_beginning(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.send("numbers", 0, [b"old"] * 5)
+    task = Task(kafka, **{"kafka.start": "latest"})
+    tasks.append(task)
+
+    def begun() -> bool:
+        task.reader.take(10)
+        return kafka.committed("flow", "numbers", 1) == [5]
+
+    until(begun, "the offset where it begins, though nothing was emitted yet")
+    kafka.send("numbers", 0, [b"new"])
+    until(task.taken(1), "the message")
+    assert task.offsets() == {0: [5]}
+
+
+def test_while_nobody_takes_messages_the_lag_is_known_and_nothing_is_lost_after(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 2)
+    for partition in range(2):
+        kafka.send("numbers", partition, [b"x"] * 2000)
+    task = Task(kafka)
+    tasks.append(task)
+    until(lambda: task.reader.backlog() == 4000, "the lag, also of the partition that waits behind the other")
+    kafka.send("numbers", 0, [b"x"] * 500)
+    until(lambda: task.reader.backlog() == 4500, "the lag, though nothing is fetched")
+    until(task.taken(4500), "all messages")
+    assert task.offsets() == {0: [*range(2500)], 1: [*range(2000)]}
+    assert task.reader.backlog() == 0
+
+
+def test_what_is_given_up_is_in_its_topic_before_it_is_committed(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.topic("dead", 1)
+    kafka.send("numbers", 0, [b"one", b"bad"], key=b"k")
+    task = Task(kafka, **{"kafka.tries": 2, "kafka.dead.topic": "dead"})
+    tasks.append(task)
+    until(task.taken(2), "both messages")
+    task.reader.done(task.events[0])
+    assert task.reader.set_aside(task.events[1], "failed 2 times") == "it goes to the topic 'dead'"
+    until(lambda: kafka.committed("flow", "numbers", 1) == [2], "the offset")
+    (letter,) = kafka.messages("dead")
+    assert (letter.key(), letter.value()) == (b"k", b"bad")
+    origin = {"pasps.topic": b"numbers", "pasps.partition": b"0", "pasps.offset": b"1", "pasps.reason": b"failed 2 times"}
+    assert dict(letter.headers()) == origin

@@ -1,0 +1,231 @@
+"""Redis Streams in real workers, and the commands of a member, over a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
+from pasps.clock import SystemClock
+from pasps.connectors.redis_entries import FIRST
+from pasps.connectors.redis_group import AwayError, NoGroupError, RedisGroup
+from pasps.connectors.redis_reader import RedisReader
+from pasps.connectors.redis_settings import RedisSettings, settings_of
+from pasps.connectors.redis_streams import RedisEntry, RedisStreamSpout
+from tests.integration.broker_bolts import Slow
+from tests.integration.redis_server import RedisServer
+from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced, written
+from tests.integration.topologies import WriteDown
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def _empty(redis: RedisServer) -> None:
+    redis.client.flushall()
+
+
+class Numbers(RedisStreamSpout):
+    outputs = ("n",)
+
+    def values(self, record: RedisEntry) -> tuple[int]:
+        return (int(record.fields["n"]),)
+
+
+class Flow(Topology):
+    numbers = Numbers.spec(par=2)
+    slow = Slow.spec(inputs=[numbers], par=4)
+    sink = WriteDown.spec(inputs=[slow])
+
+
+def add(redis: RedisServer, numbers: range) -> list[str]:
+    pipeline = redis.client.pipeline(transaction=False)
+    for n in numbers:
+        pipeline.xadd("numbers", {"n": n})
+    return [str(found) for found in pipeline.execute()]
+
+
+def complete(running: RunningTopology, directory: Path, total: int) -> None:
+    def missing() -> set[int]:
+        return set(range(total)) - {row[0] for row in rows(directory)}
+
+    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}", 60)
+
+
+def test_every_entry_comes_through_the_death_of_a_worker_and_of_redis(tmp_path: Path, redis: RedisServer) -> None:
+    total = 2500
+    add(redis, range(total))
+    keys = {"redis.url": redis.url, "redis.stream": "numbers", "redis.group": "flow", "redis.pending": 200}
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Flow, config=config(tmp_path, **keys))
+        until(lambda: written(tmp_path) >= 300, lambda: f"300 lines: {running.stats()}")
+        victim = spout_worker(running)
+        kill(victim)
+        until_replaced(running, victim)
+        until(lambda: written(tmp_path) >= 900, lambda: f"900 lines: {running.stats()}")
+        redis.kill()
+        until(lambda: running.errors, "an error that says so")
+        assert f"Redis at 127.0.0.1:{redis.port}: " in running.errors[-1].text
+        redis.start()
+        complete(running, tmp_path, total)
+        until(lambda: redis.client.xpending("numbers", "flow")["pending"] == 0, "all to be acked")
+        stats = until(lambda: s if (s := running.stats()).components["numbers"].backlog == 0 else None, "the backlog of both tasks")
+        assert stats.components["numbers"].knows_backlog
+        assert stats.replayed > 0
+        running.kill()
+
+
+# ---- the commands, one by one
+
+
+class Context:
+    topology_name, component_id = "flow", "numbers"
+
+    def __init__(self, index: int) -> None:
+        self.task_index = index
+
+    def component_tasks(self, _: str) -> list[int]:
+        return [1, 2]
+
+
+def settings(redis: RedisServer, index: int = 0, **more: Any) -> RedisSettings:
+    keys = {"redis.url": redis.url, "redis.stream": "numbers", "redis.group": "flow", **more}
+    return settings_of(keys, cast("TopologyContext", Context(index)))
+
+
+def ids(entries: list[RedisEntry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def test_a_group_is_made_with_its_stream_and_read(redis: RedisServer) -> None:
+    group = RedisGroup(settings(redis))
+    assert (group.newest(), group.join(FIRST), group.join(FIRST)) == (None, True, False)
+    assert (group.newest(), group.lag(), group.fresh(10, 0.001)) == ("0-0", 0, [])
+    added = add(redis, range(5))
+    assert (group.newest(), group.lag(), group.pending()) == (added[-1], 5, 0)
+    entries = group.fresh(3, 0.001)
+    assert (ids(entries), dict(entries[2].fields)) == (added[:3], {"n": b"2"})
+    assert (group.lag(), group.pending(), ids(group.own(FIRST, 10)), ids(group.own(added[0], 1))) == (2, 3, added[:3], [added[1]])
+    group.ack(added[:2])
+    assert (group.pending(), ids(group.own(FIRST, 10))) == (1, [added[2]])
+    group.close()
+    assert group.pending() == 1, "it connects again"
+    group.close()
+
+
+def test_what_others_left_is_claimed_and_what_was_deleted_is_told(redis: RedisServer) -> None:
+    dead, group = RedisGroup(settings(redis, 1)), RedisGroup(settings(redis, 0))
+    group.join(FIRST)
+    added = add(redis, range(6))
+    dead.fresh(10, 0.001)
+    assert group.claim(60.0, FIRST, 10) == (FIRST, [], 0)
+    redis.client.xdel("numbers", added[1], added[5])
+    after, entries, deleted = group.claim(0.0, FIRST, 3)
+    assert (ids(entries), deleted) == ([added[0], added[2]], 1)
+    after, entries, deleted = group.claim(0.0, after, 3)
+    assert (after, ids(entries), deleted) == (FIRST, [added[3], added[4]], 1)
+    assert (group.pending(), dead.pending()) == (4, 0)
+    dead.hold(added[2:4])
+    assert (group.pending(), dead.pending()) == (2, 2)
+    redis.client.xdel("numbers", added[0])
+    assert [(entry.id, dict(entry.fields)) for entry in group.own(FIRST, 10)] == [(added[0], {}), (added[4], {"n": b"4"})]
+    for member in (dead, group):
+        member.close()
+
+
+def test_what_is_given_up_is_moved(redis: RedisServer) -> None:
+    group = RedisGroup(settings(redis))
+    group.join(FIRST)
+    add(redis, range(1))
+    (entry,) = group.fresh(1, 0.001)
+    group.move(entry, "dead", "failed 2 times")
+    ((_, letter),) = redis.client.xrange("dead")
+    assert letter == {"n": "0", "pasps.stream": "numbers", "pasps.id": entry.id, "pasps.reason": "failed 2 times"}
+    assert group.pending() == 0
+    group.close()
+
+
+def test_a_lag_that_redis_does_not_know_is_none(redis: RedisServer) -> None:
+    group = RedisGroup(settings(redis))
+    added = add(redis, range(5))
+    group.join(added[2])
+    assert group.lag() is None
+    group.close()
+
+
+def test_what_is_wrong_is_said_with_what_to_do(redis: RedisServer, tmp_path: Path) -> None:
+    group = RedisGroup(settings(redis))
+    for call in (lambda: group.fresh(1, 0.001), group.lag, group.pending, lambda: group.claim(1.0, FIRST, 1)):
+        with pytest.raises(NoGroupError):
+            call()
+    redis.client.set("numbers", "text")
+    with pytest.raises(AwayError, match="the key 'numbers' holds something that is no stream"):
+        group.join(FIRST)
+    group.close()
+    redis.client.acl_setuser("ann", enabled=True, passwords=["+secret"], keys=["orders"], commands=["+xgroup"])
+    (tmp_path / "password").write_text("wrong")
+    url = redis.url.replace("//", "//ann@")
+    for password, words in (("wrong", "correct the user in 'redis.url', and the password in"), ("secret", "needs the stream commands")):
+        (tmp_path / "password").write_text(password)
+        member = RedisGroup(settings(redis, **{"redis.url": url, "redis.password.file": str(tmp_path / "password")}))
+        with pytest.raises(AwayError, match=words) as raised:
+            member.join(FIRST)
+        assert "secret" not in str(raised.value)
+        member.close()
+
+
+def test_a_user_needs_no_more_rights_than_the_documentation_says(redis: RedisServer, tmp_path: Path) -> None:
+    rights = ["xgroup", "xreadgroup", "xack", "xclaim", "xautoclaim", "xinfo", "xadd", "multi", "exec"]
+    commands = [f"+{name}" for name in rights]
+    redis.client.acl_setuser("bob", enabled=True, passwords=["+secret"], keys=["numbers", "dead"], commands=commands, reset=True)
+    (tmp_path / "password").write_text("secret")
+    url = redis.url.replace("//", "//bob@")
+    group = RedisGroup(settings(redis, **{"redis.url": url, "redis.password.file": str(tmp_path / "password")}))
+    add(redis, range(3))
+    assert group.join(FIRST)
+    entries = group.fresh(10, 0.001)
+    group.hold(ids(entries))
+    group.ack(ids(entries[:1]))
+    group.move(entries[1], "dead", "failed")
+    assert (group.newest(), group.lag(), group.pending(), ids(group.own(FIRST, 10))) == (entries[2].id, 0, 1, [entries[2].id])
+    assert ids(group.claim(0.0, FIRST, 10)[1]) == [entries[2].id]
+    group.close()
+
+
+def test_a_redis_that_is_not_there_is_told_of(redis: RedisServer) -> None:
+    with RedisServer.free_port() as port:
+        group = RedisGroup(settings(redis, **{"redis.url": f"redis://127.0.0.1:{port}"}))
+        with pytest.raises(AwayError, match=f"Redis at 127.0.0.1:{port}: Error 111 connecting"):
+            group.join(FIRST)
+
+
+def test_entries_come_at_once_and_acks_are_sent_though_nothing_comes(redis: RedisServer) -> None:
+    reader = RedisReader(settings(redis), SystemClock(), RedisGroup(settings(redis)))
+    reader.start()
+    try:
+        until(lambda: reader.backlog() == 0, "the group")
+        add(redis, range(3))
+        events = until(lambda: reader.take(10), "the entries")
+        for event in events:
+            reader.done(event)
+        until(lambda: reader.settled() == len(events), "the acks")
+    finally:
+        reader.close()
+    assert redis.client.xpending("numbers", "flow")["pending"] == 3 - len(events)
+
+
+def test_without_a_redis_server_the_tests_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AssertionError, match="apt-get install redis-server"):
+        RedisServer(tmp_path)

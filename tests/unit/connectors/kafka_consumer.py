@@ -1,0 +1,248 @@
+"""Clients without brokers: what it is to give out is put into it, and rebalances happen when they are told to."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from pasps import TopologyContext
+from pasps.connectors.kafka_partitions import Key
+from pasps.connectors.kafka_reader import KafkaReader
+from pasps.connectors.kafka_settings import KafkaSettings, settings_of
+from pasps.connectors.read_ahead import Event
+from pasps.testing import FakeClock
+
+KEY, OTHER = ("orders", 0), ("orders", 1)
+NEEDED = {"kafka.brokers": "one:9092,two:9092", "kafka.topics": ["orders"], "kafka.group": "shop"}
+
+
+class Context:
+    topology_name, component_id, task_index = "shop", "orders", 2
+
+
+def settings(**more: Any) -> KafkaSettings:
+    """`consumer__group.id=x` is the key kafka.consumer.group.id."""
+    conf = {**NEEDED, **{f"kafka.{name.replace('__', '.')}": value for name, value in more.items()}, "topology.debug": False}
+    return settings_of(conf, cast("TopologyContext", Context()))
+
+
+@dataclass(frozen=True)
+class Error:
+    """What the client's errors have."""
+
+    label: str
+    text: str = "something"
+    deadly: bool = False
+
+    def name(self) -> str:
+        return self.label
+
+    def str(self) -> str:
+        return self.text
+
+    def fatal(self) -> bool:
+        return self.deadly
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the client's messages have."""
+
+    key_of_it: Key
+    at: int
+    trouble: Error | None = None
+    data: bytes = b"value"
+    stamp: tuple[int, int] = (1, 1_700_000_000_500)
+
+    def topic(self) -> str:
+        return self.key_of_it[0]
+
+    def partition(self) -> int:
+        return self.key_of_it[1]
+
+    def offset(self) -> int:
+        return self.at
+
+    def error(self) -> Error | None:
+        return self.trouble
+
+    def key(self) -> bytes:
+        return b"key"
+
+    def value(self) -> bytes:
+        return self.data
+
+    def timestamp(self) -> tuple[int, int]:
+        return self.stamp
+
+    def headers(self) -> list[tuple[str, bytes]] | None:
+        return [("trace", b"1")]
+
+
+@dataclass
+class FakeConsumer:
+    """`events` happen in the next poll, one after the other: calls, messages, errors."""
+
+    events: deque[Any] = field(default_factory=deque)
+    commits: list[dict[Key, int]] = field(default_factory=list)
+    paused: set[Key] = field(default_factory=set)
+    ends: dict[Key, int] = field(default_factory=dict)
+    refuses: Exception | None = None
+    topics: list[str] = field(default_factory=list)
+    owned: list[Key] = field(default_factory=list)
+    closed: bool = False
+    connected: int = 0
+    polls: int = 0
+
+    def connect(self, _: Any, on_error: Callable[[Any], None], on_commit: Callable[[Any, list[Any]], None]) -> FakeConsumer:
+        self.on_error, self.on_commit = on_error, on_commit
+        self.connected += 1
+        return self
+
+    def subscribe(self, topics: list[str], *, on_assign: Any, on_revoke: Any, on_lost: Any) -> None:
+        self.topics, self.on_assign, self.on_revoke, self.on_lost = topics, on_assign, on_revoke, on_lost
+
+    # ---- what the test lets happen
+
+    def assign(self, *keys: Key) -> None:
+        self.owned += keys
+        self.events.append(lambda: self.on_assign(self, [TopicPartition(*key) for key in keys]))
+
+    def revoke(self, *keys: Key, lost: bool = False) -> None:
+        self.owned = [key for key in self.owned if key not in keys]
+        self.events.append(lambda: (self.on_lost if lost else self.on_revoke)(self, [TopicPartition(*key) for key in keys]))
+
+    def give(self, key: Key, *offsets: int) -> None:
+        self.events.extend(Message(key, offset) for offset in offsets)
+
+    def at_end(self, key: Key, offset: int) -> None:
+        self.events.append(Message(key, offset, Error("_PARTITION_EOF")))
+
+    def answer(self, offsets: dict[Key, int], error: Error | None = None) -> None:
+        self.events.append(lambda: self.on_commit(error, [TopicPartition(*key, offset) for key, offset in offsets.items()]))
+
+    # ---- the client's own
+
+    def poll(self, timeout: float) -> Message | None:
+        self.polls += 1
+        while self.events:
+            event = self.events.popleft()
+            if isinstance(event, Message):
+                if event.key_of_it not in self.paused:
+                    return event
+            else:
+                event()
+        return None
+
+    def consume(self, most: int, timeout: float) -> list[Message]:
+        found: list[Message] = []
+        while len(found) < most and self.events and isinstance(self.events[0], Message):
+            found.append(self.events.popleft())
+        return found
+
+    def commit(self, *, offsets: list[Any], asynchronous: bool) -> None:
+        assert asynchronous
+        if self.refuses is not None:
+            raise self.refuses
+        self.commits.append({(o.topic, o.partition): o.offset for o in offsets})
+
+    def pause(self, partitions: list[Any]) -> None:
+        self.paused |= {(p.topic, p.partition) for p in partitions}
+
+    def resume(self, partitions: list[Any]) -> None:
+        self.paused -= {(p.topic, p.partition) for p in partitions}
+
+    def get_watermark_offsets(self, partition: Any, *, cached: bool) -> tuple[int, int]:
+        assert cached
+        return (0, self.ends.get((partition.topic, partition.partition), -1001))
+
+    def close(self) -> None:
+        self.revoke(*self.owned)
+        self.poll(0)
+        self.closed = True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the client's answers have."""
+
+    offset: int = -1
+    topic_partitions: tuple[Any, ...] = ()
+
+
+@dataclass
+class FakeAdmin:
+    """Answers at once what is in it, or, while `silent`, when `speak` is called. A partition that is in none fails."""
+
+    ends: dict[Key, int] = field(default_factory=dict)
+    begins: dict[Key, int] = field(default_factory=dict)
+    committed: dict[Key, int] = field(default_factory=dict)
+    silent: bool = False
+    made: int = 0
+    questions: int = 0
+    _waiting: list[tuple[Future[Any], Answer | None]] = field(default_factory=list)
+
+    def connect(self, _: KafkaSettings) -> FakeAdmin:
+        self.made += 1
+        return self
+
+    def list_offsets(self, asked: dict[Any, Any], request_timeout: float) -> dict[Any, Future[Any]]:
+        found = {}
+        for partition, spec in asked.items():
+            known = self.ends if isinstance(spec, type(OffsetSpec.latest())) else self.begins
+            offset = known.get((partition.topic, partition.partition))
+            found[partition] = self._answer(None if offset is None else Answer(offset))
+        return found
+
+    def list_consumer_group_offsets(self, asked: list[Any], request_timeout: float) -> dict[str, Future[Any]]:
+        (group,) = asked
+        keys = [(partition.topic, partition.partition) for partition in group.topic_partitions]
+        found = tuple(TopicPartition(*key, self.committed.get(key, -1001)) for key in keys)
+        return {group.group_id: self._answer(Answer(topic_partitions=found))}
+
+    def _answer(self, answer: Answer | None) -> Future[Any]:
+        self.questions += 1
+        future: Future[Any] = Future()
+        self._waiting.append((future, answer))
+        if not self.silent:
+            self.speak()
+        return future
+
+    def speak(self) -> None:
+        for future, answer in self._waiting:
+            if answer is None:
+                future.set_exception(OSError("away"))
+            else:
+                future.set_result(answer)
+        self._waiting.clear()
+
+
+class Run:
+    """A reader over a fake; `read` is a step."""
+
+    def __init__(self, **more: Any) -> None:
+        self.events: list[Event] = []
+        self.client, self.admin, self.clock = FakeConsumer(), FakeAdmin(), FakeClock()
+        self.clock.advance(100.0)
+        self.reader = KafkaReader(settings(**more), self.clock, self.client.connect, self.admin.connect, wait_seconds=0.0)
+
+    def read(self, steps: int = 1) -> None:
+        for _ in range(steps):
+            self.reader.step()
+
+    def take(self, most: int = 1000) -> list[int]:
+        self.events = self.reader.take(most)
+        return [event.record.offset for event in self.events]
+
+    def given(self, *offsets: int) -> None:
+        """These are assigned, read and taken."""
+        self.client.assign(KEY)
+        self.client.give(KEY, *offsets)
+        self.read()
+        self.take()
