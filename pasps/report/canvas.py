@@ -1,4 +1,4 @@
-"""Paper and pencils for the figures: the only module that knows matplotlib, which is optional and slow to import.
+"""Paper and pencils for the figures: the only module of this room that knows matplotlib, which is optional and slow to import.
 
 So it is imported only when somebody draws; without matplotlib that raises InvalidError, which says how to get it. Draws with
 matplotlib's objects on its Agg canvas: no window, no display, no state that other users of matplotlib would see.

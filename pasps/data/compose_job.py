@@ -1,0 +1,105 @@
+"""The job of Spark behind `pasps traces compose`: each trace's spikes are found in a task, and only what may be taken comes here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pasps.data.compose import Composed, compose
+from pasps.data.series import Series
+from pasps.data.spike_text import spike_object
+from pasps.data.steps import SECOND, iso_time
+from pasps.data.stretches import Pool, Wanted
+from pasps.data.trace_input import Refused, computed, raise_refused, read_series
+from pasps.errors import InvalidError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def compose_traces(session: SparkSession, paths: Sequence[str], wanted: Wanted) -> Composed:
+    """The stream that is wanted, of the spikes of these traces. Blocks; a trace must fit into the memory of one task.
+
+    Raises:
+        InvalidError: a trace is wrong, or they have too few spikes.
+        BrokenError: Spark failed.
+    """
+    pools = read_series(session, paths).mapPartitions(partial(_pool, wanted))
+    found = computed(lambda: pools.treeReduce(_both))
+    if isinstance(found, Refused):
+        raise_refused(found)
+    if not found.traces:
+        raise InvalidError(f"{', '.join(paths)}: expected traces, got no row of any")
+    return compose(found)
+
+
+def write_parquet(session: SparkSession, rows: Iterable[tuple[int, int]], path: Path) -> None:
+    """One Parquet file of times, in microseconds, and counts; it is there whole or not at all.
+
+    Raises:
+        InvalidError: it cannot be written.
+    """
+    own = session.newSession()
+    own.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    work = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        frame = own.createDataFrame(list(rows), "micros bigint, count bigint")
+        frame.selectExpr("timestamp_micros(micros) AS time", "count").coalesce(1).write.parquet(work.absolute().as_uri())
+        next(work.glob("part-*.parquet")).replace(path)
+    except OSError as error:
+        raise InvalidError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def composed_object(composed: Composed, wanted: Wanted, step: int) -> dict[str, Any]:
+    """What was made, and of what, for JSON; `step` is that of the stream, in microseconds."""
+    counts = composed.counts
+    return {
+        "rows": len(counts),
+        "step_seconds": step / SECOND,
+        "peak": max(counts),
+        "least": min(counts),
+        "mean": sum(counts) / len(counts),
+        "total": sum(counts),
+        "seed": wanted.seed,
+        "smooth_rows": wanted.smooth_rows,
+        "taken": [
+            {
+                "source": taken.stretch.source,
+                "time": iso_time(taken.stretch.time),
+                "row": taken.stretch.spike.onset,
+                "first_row": taken.stretch.row,
+                "rows": len(taken.stretch.values),
+                "step_seconds": taken.stretch.step_seconds,
+                **spike_object(taken.stretch.spike, taken.stretch.step_seconds),
+                "onset": taken.onset,
+            }
+            for taken in composed.taken
+        ],
+        "spikes": [{"onset": spike.onset, **spike_object(spike, step / SECOND)} for spike in composed.spikes],
+    }
+
+
+def _pool(wanted: Wanted, found: Iterable[Series | Refused]) -> Iterator[Pool | Refused]:
+    """What the traces of one partition have, or the first that is wrong."""
+    pool = Pool(wanted)
+    for series in found:
+        if isinstance(series, Refused):
+            yield series
+            return
+        pool.look_at(series)
+    yield pool
+
+
+def _both(one: Pool | Refused, other: Pool | Refused) -> Pool | Refused:
+    wrong = [each for each in (one, other) if isinstance(each, Refused)]
+    if wrong:
+        return min(wrong, key=lambda refused: refused.name)
+    assert isinstance(one, Pool)
+    assert isinstance(other, Pool)
+    return one.merge(other)
