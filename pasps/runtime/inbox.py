@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 from pasps.runtime.batch import Batch, join
 
+_LOOK_PAST = 64
+"""Batches of other kinds that a chunk looks past. Several senders to several tasks alternate, and a bolt that works on batches,
+as a store does, would get them one by one."""
+
 
 class Inbox:
     """Counts what arrives by edge; gives each sender its credit back when its tuples are taken."""
@@ -46,13 +50,24 @@ class Inbox:
         return taken
 
     def _joined(self, first: Batch, most: int) -> Batch:
-        """With the batches behind it that are of the same kind and still fit; each gives its own credit back."""
+        """With those behind it that are of the same kind and still fit; each gives its own credit back.
+
+        What one task sent to one task keeps its order, over all streams: nothing of theirs is looked past.
+        """
         parts, room, batches = [first], most - len(first.rows), self._batches
-        while batches and len(batches[0].rows) <= room and first.joins(batches[0]):
-            part = batches.popleft()
+        others: list[Batch] = []
+        while batches and len(others) < _LOOK_PAST:
+            part = batches[0]
+            if part.source != first.source or part.task != first.task:
+                others.append(batches.popleft())
+                continue
+            if len(part.rows) > room or not first.joins(part):
+                break
+            batches.popleft()
             parts.append(part)
             room -= len(part.rows)
             self._release(part, len(part.rows))
+        batches.extendleft(reversed(others))
         return first if len(parts) == 1 else join(parts)
 
     def remove_task(self, task: int) -> list[Batch]:

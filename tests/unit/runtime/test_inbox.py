@@ -49,6 +49,31 @@ def test_what_differs_is_not_joined() -> None:
     assert [values(inbox.take(9)) for _ in range(5)] == [[0], [1], [2], [3], [4]]
 
 
+def test_a_chunk_is_filled_though_several_senders_alternate() -> None:
+    inbox = Inbox(lambda _batch, _count: None)
+    for row in range(40):
+        inbox.put(batch([row], source=row % 4))
+    assert [values(inbox.take(9)) for _ in range(4)] == [list(range(first, first + 33, 4)) for first in range(4)]
+    assert [values(inbox.take(9)) for _ in range(4)] == [[36], [37], [38], [39]]
+
+
+def test_what_does_not_fit_is_not_overtaken_by_what_came_later() -> None:
+    inbox = Inbox(lambda _batch, _count: None)
+    for rows, source in (([0], 1), ([1], 2), ([2, 3, 4], 1), ([5], 1)):
+        inbox.put(batch(rows, source=source))
+    assert [values(inbox.take(3)) for _ in range(3)] == [[0], [1], [2, 3, 4]]
+    assert values(inbox.take(3)) == [5]
+
+
+def test_a_chunk_does_not_look_without_end() -> None:
+    inbox = Inbox(lambda _batch, _count: None)
+    inbox.put(batch([0]))
+    for row in range(1, 101):
+        inbox.put(batch([row], source=2))
+    inbox.put(batch([101]))
+    assert values(inbox.take(9)) == [0]
+
+
 def test_each_sender_gets_its_own_credit_back_when_batches_are_joined() -> None:
     released: dict[str, int] = {}
 
@@ -75,8 +100,12 @@ def test_a_task_is_taken_out_with_what_is_left_of_its_batches() -> None:
     assert values(inbox.take(5)) == [9]
 
 
-@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 2)), max_size=20), st.lists(st.integers(1, 8), max_size=60))
-def test_nothing_is_lost_invented_or_reordered_within_a_task(puts: list[tuple[int, int]], takes: list[int]) -> None:
+KINDS = st.tuples(st.integers(1, 6), st.integers(0, 2), st.integers(1, 3), st.integers(0, 1))
+"""Rows, task, source, edge."""
+
+
+@given(st.lists(KINDS, max_size=30), st.lists(st.integers(1, 8), max_size=80))
+def test_nothing_is_lost_invented_or_reordered_between_two_tasks(puts: list[tuple[int, int, int, int]], takes: list[int]) -> None:
     released = 0
 
     def release(_batch: Batch, count: int) -> None:
@@ -84,18 +113,18 @@ def test_nothing_is_lost_invented_or_reordered_within_a_task(puts: list[tuple[in
         released += count
 
     inbox, number = Inbox(release), 0
-    expected: list[int] = []
-    got: list[int] = []
-    for size, task in puts:
+    expected: dict[tuple[int, int], list[int]] = {}
+    got: dict[tuple[int, int], list[int]] = {}
+    for size, task, source, edge in puts:
         rows = list(range(number, number + size))
         number += size
-        expected += rows
-        inbox.put(batch(rows, task=task))
+        expected.setdefault((task, source), []).extend(rows)
+        inbox.put(batch(rows, task=task, source=source, edge=edge))
     for most in takes:
         if inbox.count:
             taken = inbox.take(most)
             assert 0 < len(taken.rows) <= most
-            got += values(taken)
-    assert got == expected[: len(got)]
-    assert inbox.count == len(expected) - len(got)
-    assert released == len(got)
+            got.setdefault((taken.task, taken.source), []).extend(values(taken))
+    assert all(rows == expected[pair][: len(rows)] for pair, rows in got.items())
+    assert inbox.count == number - sum(map(len, got.values()))
+    assert released == number - inbox.count
