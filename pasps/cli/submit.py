@@ -119,11 +119,20 @@ def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | N
         with redirect_stdout(sys.stderr):
             topology = load(str(request.file), request.topology)
     except FileError as error:
-        if request.requirements is None or not isinstance(error.__cause__, ModuleNotFoundError):
+        missing = _missing_module(error)
+        if request.requirements is None or missing is None:
             raise
-        say(f"module {error.__cause__.name!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
+        say(f"module {missing!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
         return request.name
     return blueprint_of(topology, request.name, options).name
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """The module that a file could not be imported for; None when that was not why. What imports it may have put it in own words."""
+    cause = error.__cause__
+    while cause is not None and not isinstance(cause, ModuleNotFoundError):
+        cause = cause.__cause__
+    return None if cause is None else cause.name
 
 
 def _check_name(cluster: MasterClient, name: str | None) -> None:

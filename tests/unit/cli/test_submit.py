@@ -1,0 +1,51 @@
+"""What `pasps submit` checks here before it ships anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from pasps.cli.submit import checked_here
+from pasps.cluster.package import PackageRequest
+from pasps.daemons.load_file import FileError
+
+PLAIN = "import no_module_of_this_name\n"
+IN_OTHER_WORDS = """
+from pasps.errors import InvalidError
+try:
+    import no_module_of_this_name
+except ImportError as error:
+    raise InvalidError("this needs no_module_of_this_name") from error
+"""
+
+
+NUMBERS = count()
+
+
+def request_for(folder: Path, text: str) -> PackageRequest:
+    # a name of its own, since a module of one name is imported once
+    file = folder / f"needs_more_{next(NUMBERS)}.py"
+    file.write_text(text)
+    return PackageRequest(file, name="told")
+
+
+@pytest.mark.parametrize("text", [PLAIN, IN_OTHER_WORDS])
+def test_a_module_that_only_the_cluster_will_have_is_left_to_the_master(text: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    request = replace(request_for(tmp_path, text), requirements=Path("requirements.txt"))
+    assert checked_here(request, said.append) == "told"
+    assert said == ["module 'no_module_of_this_name' is not here, so the master alone checks it, with what requirements.txt asks for"]
+
+
+@pytest.mark.parametrize("text", [PLAIN, IN_OTHER_WORDS])
+def test_without_requirements_a_missing_module_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no_module_of_this_name"):
+        checked_here(request_for(tmp_path, text), print)
+
+
+def test_another_fault_of_the_file_is_refused_with_requirements_too(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="ZeroDivisionError"):
+        checked_here(replace(request_for(tmp_path, "1 / 0\n"), requirements=Path("requirements.txt")), print)
