@@ -157,7 +157,8 @@ class HttpSpout(Spout):
 
     def close(self) -> None:
         """Answer 503 to what is open, and stop listening."""
-        self._active = self._intake.accepting = False
+        self._active = False
+        self._intake.close()
         self._desk.refuse_all(NOT_ACTIVE)
         if self._server is not None:
             self._server.stop()

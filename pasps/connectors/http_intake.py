@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -27,7 +27,7 @@ _FULL = Answer(503, "too many events wait or are in flight ('http.pending'); sen
 
 
 class Intake:
-    """One for each server; everything here runs on its event loop. `accepting` may be set from any thread."""
+    """One for each server; everything here runs on its event loop, except `close`. `accepting` may be set from any thread."""
 
     def __init__(self, settings: HttpSettings, room: Room, hand_in: Callable[[Exchange], None], clock: Clock) -> None:
         self._settings = settings
@@ -37,14 +37,39 @@ class Intake:
         self._numbers = count()
         self._expected = None if settings.token is None else f"Bearer {settings.token}".encode()
         self.accepting = False
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bodies: set[_Body] = set()
+        """Of the requests that are here."""
+
+    def close(self) -> None:
+        """Wait for no body any more, and accept nothing. From any thread; before the desk refuses what it has."""
+        self.accepting, self._closed = False, True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._cut_all)
+
+    def _cut_all(self) -> None:
+        for body in self._bodies:
+            body.cut()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Asgi's call."""
         if scope["type"] != "http":
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        extra: list[tuple[bytes, bytes]] = []
         sent = _Body(receive)
+        self._bodies.add(sent)
+        self._loop = asyncio.get_running_loop()
+        if self._closed:
+            sent.cut()
+        try:
+            await self._serve(scope, headers, sent, send)
+        finally:
+            self._bodies.discard(sent)
+
+    async def _serve(self, scope: Scope, headers: Mapping[bytes, str], sent: _Body, send: Send) -> None:
+        extra: list[tuple[bytes, bytes]] = []
         body: dict[str, object]
         try:
             status, body = await self._answer(scope, headers, sent, extra)
@@ -98,6 +123,8 @@ class Intake:
         kept = False
         try:
             body = await self._read(sent, size, when)
+            if body is None:
+                return 0, NOT_ACTIVE
             self._room.give(0, size - len(body))
             size = len(body)
             events = events_in(body, kind)
@@ -110,12 +137,15 @@ class Intake:
         answered: asyncio.Future[Answer] = loop.create_future()
         exchange = Exchange(next(self._numbers), key, events, size, self._clock.wall(), _from_a_thread(loop, answered))
         self._hand_in(exchange)
+        if self._closed:  # perhaps nobody takes it any more
+            exchange.answer(NOT_ACTIVE)
         return len(events), await self._wait(exchange, answered, when)
 
-    async def _read(self, sent: _Body, most: int, when: float) -> bytes:
+    async def _read(self, sent: _Body, most: int, when: float) -> bytes | None:
+        """None: it is not waited for any more."""
         parts, size = [], 0
         try:
-            async with asyncio.timeout_at(when):
+            async with sent.until(when):
                 while not sent.ended:
                     parts.append(await sent.next_part())
                     size += len(parts[-1])
@@ -123,6 +153,8 @@ class Intake:
                         raise _too_large(most)
         except TimeoutError as late:
             sent.ended = True  # as far as it is waited for
+            if sent.was_cut:
+                return None
             raise RefusedError(408, f"body: did not arrive within {self._settings.timeout_seconds:g} s; send it again") from late
         if sent.left:
             raise RefusedError(400, "the client closed its connection")
@@ -154,6 +186,27 @@ class _Body:
         self.ended = False
         self.left = False
         """The client closed its connection before it ended."""
+        self.was_cut = False
+        self._limit: asyncio.Timeout | None = None
+
+    @contextlib.asynccontextmanager
+    async def until(self, when: float) -> AsyncIterator[None]:
+        """Parts are waited for until then, or until it is cut.
+
+        Raises:
+            TimeoutError: they did not come.
+        """
+        async with asyncio.timeout_at(0.0 if self.was_cut else when) as self._limit:
+            try:
+                yield
+            finally:
+                self._limit = None
+
+    def cut(self) -> None:
+        """Wait for nothing more of it."""
+        self.was_cut = True
+        if self._limit is not None and not self._limit.expired():
+            self._limit.reschedule(0.0)
 
     async def next_part(self) -> bytes:
         """May be empty."""
@@ -167,7 +220,7 @@ class _Body:
         """Take what is still to come, for a while: many clients look for an answer only when they have sent everything."""
         size = 0
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINGER_SECONDS):
+            async with self.until(asyncio.get_running_loop().time() + _LINGER_SECONDS):
                 while not self.ended and size < _LINGER_BYTES:
                     size += len(await self.next_part())
 

@@ -43,7 +43,7 @@ class Mark:
 class Place:
     """How far a file is done, as a position keeps it: everything before `offset`. `name` is "" before its first line was read.
 
-    The marks are its beginning, and what lies at the offset; None where nothing was read.
+    The marks are its beginning, and what lies at the offset; None where nothing was read. `whole`: nothing was left of it then.
     """
 
     path: str
@@ -53,6 +53,7 @@ class Place:
     offset: int
     head: Mark | None
     here: Mark | None
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class FollowedFile:
     """
 
     __slots__ = (
-        "_head", "_here", "_idle_at", "_long", "device", "emitted", "ended", "final", "grew_at", "handle", "inode", "left_at", "life",
-        "lost", "name", "offset", "path", "pending", "size",
+        "_head", "_here", "_idle_at", "_long", "_seen_ns", "changed_ns", "device", "emitted", "ended", "final", "grew_at", "handle",
+        "inode", "left_at", "life", "lost", "name", "offset", "path", "pending", "size",
     )  # fmt: skip
 
     def __init__(self, path: str, device: int, inode: int, life: int = 0) -> None:
@@ -88,6 +89,8 @@ class FollowedFile:
         """Of the first byte that was not taken."""
         self.size = 0
         """As last seen."""
+        self.changed_ns = 0
+        """When it was written to last, as last seen."""
         self.emitted = 0
         """Lines so far, of this instance."""
         self.pending: dict[int, tuple[int, bytes]] = {}
@@ -109,6 +112,8 @@ class FollowedFile:
         """The beginning of a line that is too long, while it is passed over."""
         self._idle_at = -1
         """The size at which there was no complete line."""
+        self._seen_ns = -1
+        """The `changed_ns` of the content that was compared last: what is written anew may have the size it had."""
 
     @classmethod
     def at(cls, place: Place, path: str, device: int) -> FollowedFile:
@@ -140,13 +145,18 @@ class FollowedFile:
             self.handle = None
 
     def look(self) -> None:
-        """See how large it is, if it is open."""
+        """See how large it is, and when it was written to, if it is open."""
         if self.handle is not None:
-            self.size = os.fstat(self.handle).st_size
+            info = os.fstat(self.handle)
+            self.size, self.changed_ns = info.st_size, info.st_mtime_ns
 
     def has_news(self) -> bool:
         """Whether it is to be read, as of the last look; one that is final also to see that it is over."""
-        return not self.ended and (self.final or self.size not in (self.offset, self._idle_at))
+        unseen = self.size > 0 and self.changed_ns != self._seen_ns
+        return not self.ended and (self.final or self._grew() or unseen)
+
+    def _grew(self) -> bool:
+        return self.size not in (self.offset, self._idle_at)
 
     def is_read(self) -> bool:
         """Whether not even a part of a line is left, as of the last look."""
@@ -154,12 +164,13 @@ class FollowedFile:
 
     def unread_bytes(self) -> int:
         """How much is to be read; a line that is not complete yet counts as nothing."""
-        return max(0, self.size - self.offset) if self.has_news() else 0
+        return max(0, self.size - self.offset) if not self.ended and (self.final or self._grew()) else 0
 
     def begin_at_end(self, most_bytes: int) -> None:
         """Leave out all complete lines that are there. Open, and nothing of it read."""
         assert self.handle is not None
         self.look()
+        self._seen_ns = self.changed_ns
         start = max(0, self.size - most_bytes - 1)
         data = os.pread(self.handle, self.size - start, start)
         self.offset = start + data.rfind(b"\n") + 1
@@ -167,8 +178,9 @@ class FollowedFile:
         self._here = Mark.of(tail, self.offset - len(tail))
 
     def is_another(self) -> bool:
-        """Whether what was read of it is not there any more: it was truncated, or written anew. Open."""
+        """Whether what was read of it is not there any more: it was truncated, or written anew. Open, and just looked at."""
         assert self.handle is not None
+        self._seen_ns = self.changed_ns
         marks = [mark for mark in (self._head, self._here) if mark is not None]
         return self.size < self.offset or not all(mark.holds(self.handle) for mark in marks)
 
@@ -246,7 +258,7 @@ class FollowedFile:
         if self.pending:
             offset, (_, line) = next(iter(self.pending.items()))
             mark = Mark.of(line[:_MARK_BYTES], offset)
-        return Place(self.path, self.inode, self.name, self.life, offset, self._head, mark)
+        return Place(self.path, self.inode, self.name, self.life, offset, self._head, mark, offset == self.size)
 
     def done_lines(self) -> int:
         """How many of the lines that this instance emitted lie before that place."""

@@ -73,7 +73,7 @@ class LineFiles:
             file.left_at, file.final = None, not self._settings.follow
         if file.path not in what.paths:
             file.path = what.paths[0]
-        file.size = what.size
+        file.size, file.changed_ns = what.size, what.changed_ns
 
     def _begin_at_end(self, file: FollowedFile, size: int) -> None:
         file.offset = size
@@ -89,6 +89,8 @@ class LineFiles:
         file.final = not self._settings.follow
         if self._relocate(file):
             self._files[file.device, file.inode] = file
+        elif place.whole:
+            _log.info("%r is gone; all that was seen of it had been read", place.path)
         else:
             self._complaints.tell(place.path, f"gone; what it had from byte {place.offset} on cannot be read")
 
@@ -110,7 +112,7 @@ class LineFiles:
         found = find_inode(os.path.dirname(file.path), file.inode)
         if found is not None:
             (file.device, _), what = found
-            file.path, file.size = what.paths[0], what.size
+            file.path, file.size, file.changed_ns = what.paths[0], what.size, what.changed_ns
         return found is not None
 
     # ---- reading

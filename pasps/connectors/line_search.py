@@ -22,6 +22,7 @@ class Found:
     """A file, with every path that leads to it."""
 
     size: int
+    changed_ns: int
     paths: list[str] = field(default_factory=list)
 
 
@@ -95,7 +96,7 @@ class LineSearch:
                 continue
             problem = _problem(path, info.st_mode)
             if problem is None:
-                found.setdefault((info.st_dev, info.st_ino), Found(info.st_size)).paths.append(path)
+                found.setdefault((info.st_dev, info.st_ino), Found(info.st_size, info.st_mtime_ns)).paths.append(path)
             else:
                 self._complaints.tell(path, f"{problem}; left out")
         return found
@@ -113,7 +114,7 @@ def find_inode(directory: str, inode: int) -> tuple[Key, Found] | None:
             for entry in entries:
                 info = entry.stat(follow_symlinks=False)
                 if info.st_ino == inode and stat.S_ISREG(info.st_mode):
-                    return (info.st_dev, inode), Found(info.st_size, [entry.path])
+                    return (info.st_dev, inode), Found(info.st_size, info.st_mtime_ns, [entry.path])
     except OSError:
         return None  # it is gone, as far as can be told
     return None

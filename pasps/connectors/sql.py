@@ -83,7 +83,9 @@ class SqlSink(BatchBolt):
             given = [_mapping(values) for values in self.rows(tup)]
         except Exception:  # noqa: BLE001 - the step's door, for one tuple, so that the others of the batch go on
             self.fail(tup)
-            self.ctx.report_error(f"table {self.table!r}: rows() failed for {shown(tup.values)}\n{traceback.format_exc()}")
+            known = ", ".join(f"{name}={shown(tup[name])}" for name in self.key if name in tup.fields)
+            which = f" with {known}" if known else ""
+            self.ctx.report_error(f"table {self.table!r}: rows() failed for a tuple{which}\n{traceback.format_exc()}")
             return
         for values in given:
             try:
@@ -132,7 +134,7 @@ class SqlSink(BatchBolt):
 
 def _mapping(values: object) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
-        raise InvalidError(f'rows() must give dicts such as {{"event": 17}}, got {shown(values)}')
+        raise InvalidError(f'rows() must give dicts such as {{"event": 17}}, got a value of type {type(values).__name__}')
     return values
 
 

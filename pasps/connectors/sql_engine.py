@@ -56,7 +56,9 @@ def engine_of(settings: SqlSettings, where: str) -> sqlalchemy.Engine:
         # values of rows, and so perhaps personal data, stay out of errors
         engine = sqlalchemy.create_engine(url, pool_size=1, max_overflow=0, hide_parameters=True, connect_args=arguments)
     except ImportError as error:
-        cure = "pip install 'pasps[sql]'" if "psycopg" in str(error) else "install it, or use postgresql+psycopg://"
+        driver = url.get_driver_name()
+        other = f"install the module {error.name or driver!r}, or write {url.get_backend_name()}://"
+        cure = "pip install 'pasps[sql]'" if driver == "psycopg" else other
         raise InvalidError(f"{where}: the driver of {url.drivername!r} cannot be imported ({error}); {cure}") from error
     if sqlite:
         event.listen(engine, "connect", _equip_sqlite)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
@@ -52,14 +52,19 @@ class Writer:
             SqlError: the database is away, or refuses.
         """
         with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
-            self._repeated(self._prepare)
+            has_rows = self._repeated(self._prepare)
         self.disconnect()
         _log.info("%s writes to table %r of %s", self._where, self._layout.table, place_of(self._engine))
+        if has_rows:
+            _log.info("%s: table %r has rows already: events with their keys are taken for replays", self._where, self._layout.table)
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> bool:
+        """Whether there are rows in it."""
+        table = table_of(self._layout)
         with self._engine.begin() as connection:
-            ensure(connection, table_of(self._layout))
+            ensure(connection, table)
             Existing(connection, self._layout.table).check(self._layout, f"{self._where}: {place_of(self._engine)}")
+            return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
 
     def write(self, rows: Sequence[Row]) -> list[Refusal]:
         """Commit all rows but those that the database refuses for themselves, which are given back (and, if so set, put aside).

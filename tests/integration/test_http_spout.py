@@ -167,10 +167,17 @@ def test_killed_in_good_order_it_answers_what_is_open_and_frees_its_port(tmp_pat
     with LocalCluster(workers=1) as cluster, ThreadPoolExecutor(1) as client:
         running = cluster.submit(Held, config=settings(tmp_path))
         url = accepting(tmp_path)
+        upload = http.client.HTTPConnection(url.removeprefix("http://").rstrip("/"), timeout=30)
+        upload.putrequest("POST", "/")
+        for name, value in {"Content-Type": "application/json", "Content-Length": "9", "Authorization": "Bearer let-me-in"}.items():
+            upload.putheader(name, value)
+        upload.endheaders(b'{"n":')
         open_one = client.submit(post, url, {"n": 1})
         until(lambda: running.stats().pending == 1, "an event in flight")
         running.kill(wait=0.1)
         assert open_one.result(10)[0] == 503
+        assert upload.getresponse().status == 503, "who has not sent all is not waited for"
+        upload.close()
         with pytest.raises(OSError, match=r"refused"):
             post(url, {"n": 2})
     assert not (tmp_path / "address").exists()

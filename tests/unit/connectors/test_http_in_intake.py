@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pasps.connectors import http_desk
-from tests.unit.connectors.http_runs import JSON, HttpRun, Note, without_a_server
+from tests.unit.connectors.http_runs import JSON, HttpRun, NoServer, Note, without_a_server
 
 LINES = "application/x-ndjson"
 
@@ -128,6 +128,28 @@ def test_a_refusal_waits_a_while_for_the_rest_of_the_body_unless_the_client_aske
         assert (sends.status, asks.status) == (0, 401)
         run.advance(1.0)
         assert sends.status == 401
+
+
+def test_who_still_sends_when_the_server_closes_is_answered_at_once() -> None:
+    with HttpRun(token="secret") as run:
+        size = {"content-type": JSON, "content-length": "1000"}
+        sends = run.ask("POST", [b"{"], size | {"authorization": "Bearer secret"}, ends=False)
+        refused = run.ask("POST", [b"{"], size, ends=False)
+        assert (sends.status, refused.status) == (0, 0)
+        run.spout.instance.close()
+        run.turn()
+        assert (sends.status, sends.headers["retry-after"], refused.status) == (503, "1", 401)
+        late = run.ask("POST", [b"{"], size, ends=False)
+        assert late.status == 401
+
+
+def test_a_request_whose_body_ends_while_the_server_closes_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with HttpRun() as run:
+        desk = vars(run.spout.instance)["_desk"]
+        monkeypatch.setattr(vars(NoServer.made[-1].intake)["_room"], "give", lambda *_: run.spout.instance.close())
+        reply = run.post({"n": 1})  # it closes between the body and the desk
+        assert reply.status == 503
+        assert desk.first() is None, "nobody took it in"
 
 
 def test_a_client_that_leaves_before_its_body_has_arrived_sends_nothing() -> None:

@@ -114,6 +114,26 @@ def test_a_file_that_is_gone_meanwhile_is_reported(log: Path) -> None:
         assert errors(run) == [f"'{log}': no file matches; waiting for one", f"'{log}': gone; what it had from byte 0 on cannot be read"]
 
 
+def test_a_file_that_was_written_anew_with_the_same_size_meanwhile_is_read_from_its_beginning(log: Path) -> None:
+    write(log, "one", "two")
+    with start(log, workers=2) as run:
+        run.advance(1.0)
+        log.write_text("uno\ndue\n")
+        crash(run)
+        run.advance(1.0)
+        assert done(run) == ["one", "two", "uno", "due"]
+
+
+def test_a_file_that_was_read_to_its_end_and_is_gone_meanwhile_is_nobodys_loss(log: Path) -> None:
+    write(log, "one")
+    with start(log, workers=2) as run:
+        run.advance(1.0)
+        log.unlink()
+        crash(run)
+        run.advance(1.0)
+        assert errors(run) == [f"'{log}': no file matches; waiting for one"]
+
+
 def test_new_files_are_read_from_their_beginning_also_from_the_end(tmp_path: Path) -> None:
     write(tmp_path / "a.log", "old")
     with start(tmp_path / "*.log", workers=2, start="end") as run:

@@ -170,6 +170,45 @@ def test_a_file_that_is_written_anew_with_the_same_inode_is_read_from_its_beginn
         assert emitted(run) == ["header", "a", "header", "b", "c"]
 
 
+def rewrite(log: Path, text: str) -> None:
+    """In place, later than a moment ago: the clock of a file system may be coarse."""
+    log.write_text(text)
+    at = log.stat().st_mtime_ns + 1_000_000
+    os.utime(log, ns=(at, at))
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_file_that_is_written_anew_with_the_same_size_is_read_from_its_beginning(log: Path, is_open: bool) -> None:
+    write(log, "header", "a")
+    with start(log) as run:
+        run.advance(0.5)
+        if not is_open:
+            vars(tasks(run)[0].instance)["_files"].close()
+        rewrite(log, "header\nb\n")
+        run.advance(1.5)
+        assert emitted(run) == ["header", "a", "header", "b"]
+        assert len(set(ids(run))) == 4
+
+
+def test_so_is_one_whose_only_line_was_not_complete(log: Path) -> None:
+    write(log, "abc", end="")
+    with start(log) as run:
+        run.advance(0.5)
+        rewrite(log, "ab\n")
+        run.advance(0.5)
+        assert emitted(run) == ["ab"]
+
+
+def test_a_file_that_was_only_touched_is_not_read_again(log: Path) -> None:
+    write(log, "one")
+    with start(log) as run:
+        run.advance(0.5)
+        rewrite(log, "one\n")
+        run.advance(1.5)
+        assert emitted(run) == ["one"]
+        assert tasks(run)[0].instance.backlog() == 0
+
+
 # ---- what cannot be read now, or at all
 
 

@@ -102,9 +102,10 @@ def test_a_tuple_whose_rows_cannot_be_made_fails_alone(config: dict[str, Any], t
     assert (sorted(done.acked["tweets"]), sorted(done.failed["tweets"])) == ([0, 3], [1, 2])
     assert stored(tmp_path, "SELECT event FROM words ORDER BY 1") == [(1,), (4,)]
     said = "\n".join(error.text for error in done.errors)
-    assert "table 'words': rows() failed for" in said
+    assert "table 'words': rows() failed for a tuple with event=2\n" in said
+    assert "values(" not in said, "no value but the key"
     assert "ZeroDivisionError" in said
-    assert 'rows() must give dicts such as {"event": 17}, got [1, 2, 3]' in said
+    assert 'rows() must give dicts such as {"event": 17}, got a value of type list' in said
 
 
 def test_fields_that_are_missing_are_said_at_the_start(config: dict[str, Any]) -> None:
@@ -119,6 +120,21 @@ def test_fields_that_are_missing_are_said_at_the_start(config: dict[str, Any]) -
         InvalidError, match=r"component 'store': expected fields event, label, points in .* got event, label, score; rename"
     ):
         complete_topology(Mistaken, {"tweets": []}, config=config)
+
+
+def test_a_replica_that_is_put_out_has_no_connection(config: dict[str, Any]) -> None:
+    class One(Topology):
+        tweets = Tweets.spec()
+        store = Store.spec(inputs=[tweets])
+
+    with StepRun(One, 1, inputs={"tweets": [[1, "good", 1.0], PAUSE(60)]}, config=config) as run:
+        run.run_until_idle()
+        (worker,) = run.workers.values()
+        (bolt,) = worker.residents.slots.values()
+        engine = vars(vars(bolt.instance)["_writer"])["_engine"]
+        assert engine.pool.checkedin() == 1
+        bolt.instance.deactivate()
+        assert engine.pool.checkedin() == 0
 
 
 def test_a_keyed_sink_moves_to_another_worker_and_writes_on(config: dict[str, Any], tmp_path: Path) -> None:

@@ -96,6 +96,9 @@ def test_what_is_not_installed_is_said_with_how_to_get_it(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InvalidError, match=r"here: the driver of 'postgresql.psycopg' cannot be imported .*; pip install 'pasps\[sql\]'"):
         engine_of(SqlSettings(POSTGRES), "here")
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    with pytest.raises(InvalidError, match=r"here: .*; install the module 'psycopg2', or write postgresql://$"):
+        engine_of(SqlSettings("postgresql+psycopg2://me@host/db"), "here")
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(InvalidError, match=r"SqlSink needs SQLAlchemy, .*; pip install 'pasps\[sql\]'"):
         runpy.run_path(str(sql_engine.__file__))

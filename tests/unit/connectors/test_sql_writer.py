@@ -124,10 +124,25 @@ def test_while_the_database_refuses_all_pauses_grow_and_end_with_the_first_succe
     assert waited[7:] == [0.05]
 
 
-def test_an_error_tells_no_values(make: Make, database: sqlite3.Connection) -> None:
+@pytest.mark.parametrize("before", [0, 1])
+def test_rows_that_are_there_already_are_said_at_the_start(
+    make: Make, database: sqlite3.Connection, caplog: pytest.LogCaptureFixture, before: int
+) -> None:
+    make().write(numbered(*range(before)))
+    caplog.clear()
+    with caplog.at_level("INFO", "pasps"):
+        make()
+    said = "component 'store': table 'tweets' has rows already: events with their keys are taken for replays"
+    assert caplog.messages.count(said) == before
+
+
+def test_an_error_tells_no_values(make: Make, database: sqlite3.Connection, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
     writer = make()
     database.execute("DROP TABLE tweets")
     with pytest.raises(SqlError) as caught:
         writer.write(numbered(1, label="private"))
     assert "private" not in str(caught.value)
+    assert "parameters hidden" in caplog.text
+    assert "private" not in caplog.text
     assert caught.value.__cause__ is None
