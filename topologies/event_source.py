@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pasps import TopologyContext
+from pasps.connectors.keys import Keys
 from pasps.data.synth import Kind, Traffic, rates
 from pasps.errors import ConfigError, InvalidError
 from pasps.spouts import TraceSpout
+from pasps.spouts.trace import Trace
+from topologies.number_keys import LARGEST, above_zero, whole
 
 PASS_SECONDS = 600
+_KEYS = ("events.total", "events.rate", "events.kind", "events.seed", "events.file")
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first `total` events of a trace: the part of `Trace` that `TraceSpout` asks."""
+
+    trace: Trace
+    total: int
+
+    def times(self, numbers: Iterable[int]) -> list[float]:
+        return self.trace.times(numbers)
+
+    def count(self, seconds: float) -> int:
+        return min(self.total, self.trace.count(seconds))
 
 
 class EventSpout(TraceSpout):
@@ -21,9 +39,10 @@ class EventSpout(TraceSpout):
 
     Its events become due by generated traffic that does not wait for the topology, or by `trace.file` or `trace.rows`.
 
-    Keys: `events.total`, how many (without it: no end); `events.rate`, the mean of a second (200); `events.kind`, how the rate moves:
-    a kind of `pasps traces synth` ("spiky"); `events.seed` (1), of both rate and events; `events.file`, whose lines are the events,
-    over and over when more are due than it has. Without `events.total` a file is read once. A subclass may have another `usual_kind`.
+    Keys: `events.total`, how many (without it: no end, or the trace's); `events.rate`, the mean of a second (200); `events.kind`, how
+    the rate moves: a kind of `pasps traces synth` ("spiky"); `events.seed` (1), of both rate and events; `events.file`, whose lines are
+    the events, over and over when more are due than it has. With neither `events.total` nor a trace a file is read once. With
+    `events.total` a trace is repeated as often as that takes, unless `trace.repeat` is false. A subclass may have another `usual_kind`.
     """
 
     usual_kind: Kind = "spiky"
@@ -36,9 +55,19 @@ class EventSpout(TraceSpout):
             InvalidError: a key is wrong, or a line of the file cannot be read: names file and line.
         """
         where = f"component {ctx.component_id!r}"
-        self.seed = _whole(conf, "events.seed", 1, 0, where)
+        Keys(conf, "events.", _KEYS, where)  # refuses misspelled ones
+        self.seed = whole(conf, "events.seed", 1, 0, LARGEST, where)
         self._lines = None if conf.get("events.file") is None else self._read(str(conf["events.file"]))
-        super().initialize({**conf, **self._trace_keys(conf, where)}, ctx)
+        told = conf.get("trace.file") is not None or conf.get("trace.rows") is not None
+        total = None if conf.get("events.total") is None else whole(conf, "events.total", 1, 1, LARGEST, where)
+        if total is None and self._lines is not None and not told:
+            total = len(self._lines)
+        rows = {} if told else {"trace.rows": self._traffic(conf, where)}
+        endless = {} if conf.get("trace.repeat") is not None or (told and total is None) else {"trace.repeat": True}
+        super().initialize({**conf, **rows, **endless}, ctx)
+        if total is not None:
+            most = total if self._trace.total is None else min(total, self._trace.total)
+            self._trace = cast("Trace", _First(self._trace, most))
 
     def synthetic(self, number: int) -> Sequence[Any]:
         """The values of an event after its number: the same for the same number and `self.seed`, in every process."""
@@ -77,48 +106,10 @@ class EventSpout(TraceSpout):
         except ValueError as error:
             raise InvalidError(f"{where}: {error}, got {line[:80]!r}") from error
 
-    def _trace_keys(self, conf: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """What TraceSpout is to replay; nothing when it is told already."""
-        if conf.get("trace.file") is not None or conf.get("trace.rows") is not None:
-            return {}
-        rate = conf.get("events.rate", 200)
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-            raise ConfigError("events.rate", f"must be events a second, above 0, got {rate!r}", where=where)
-        total = None if conf.get("events.total") is None else _whole(conf, "events.total", 1, 1, where)
-        if total is None and self._lines is not None:
-            total = len(self._lines)
-        traffic = _traffic(str(conf.get("events.kind", self.usual_kind)), float(rate), self.seed, where)
-        rows = traffic if total is None else first(total, traffic)
-        return {"trace.rows": rows, "trace.step.seconds": 1.0, "trace.repeat": total is None}
-
-
-def first(total: int, counts: Sequence[int]) -> list[int]:
-    """As many of the counts, over and over, as it takes for `total` events."""
-    found: list[int] = []
-    for place in _places(counts):
-        if total <= 0:
-            break
-        found.append(min(total, place))
-        total -= found[-1]
-    return found
-
-
-def _places(counts: Sequence[int]) -> Iterator[int]:
-    return (counts[step % len(counts)] for step in count())
-
-
-def _traffic(kind: str, rate: float, seed: int, where: str) -> list[int]:
-    try:
-        found = rates(Traffic(kind, steps=PASS_SECONDS, mean=rate, seed=seed))  # type: ignore[arg-type]
-    except InvalidError as error:
-        raise ConfigError("events.kind", str(error), where=where) from error
-    return found if any(found) else [math.ceil(rate)]
-
-
-def _whole(conf: Mapping[str, Any], key: str, usual: int, least: int, where: str) -> int:
-    value = conf.get(key)
-    if value is None:
-        return usual
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(key, f"must be a whole number of at least {least}, got {value!r}", where=where)
-    return value
+    def _traffic(self, conf: Mapping[str, Any], where: str) -> list[int]:
+        kind, rate = str(conf.get("events.kind", self.usual_kind)), above_zero(conf, "events.rate", 200, where)
+        try:
+            found = rates(Traffic(kind, steps=PASS_SECONDS, mean=rate, seed=self.seed))  # type: ignore[arg-type]
+        except InvalidError as error:
+            raise ConfigError("events.kind", str(error), where=where) from error
+        return found if any(found) else [math.ceil(rate)]

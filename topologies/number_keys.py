@@ -8,6 +8,9 @@ from typing import Any
 
 from pasps.errors import ConfigError
 
+LARGEST = (1 << 63) - 1
+"""The largest whole number that every database takes."""
+
 
 def whole(conf: Mapping[str, Any], key: str, usual: int, least: int, most: int, where: str) -> int:
     """The whole number under `key`, or the usual one.

@@ -6,18 +6,20 @@ The dispatcher drops opinions on topics that nobody asked for, and sends each br
 found at a cost that depends on the code, as in the simple sensitive topology; the analyzers keep what says something about a
 subgroup, and the persister stores it.
 
-Configuration: the keys of `EventSpout`; `work.rounds`, what finding a city costs for each one of its code (100); `sql.url`.
+Configuration: the keys of `EventSpout`; `values.skew` of the Zipf law of the codes (1.5; 0: all alike); `work.rounds`, what finding a
+city costs for each one of its code (100); `sql.url`.
 """
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
-from pasps import Bolt, Stream, Topology, Tuple, bolt
+from pasps import Bolt, Stream, Topology, TopologyContext, Tuple, bolt
 from pasps.connectors.sql import SqlSink
-from topologies.complex_sensitive.opinions import IRRELEVANT, MOST_AGE, Opinion, age_group, city_of, opinion_of, verdict
+from topologies.complex_sensitive.opinion_json import opinion_in
+from topologies.complex_sensitive.opinions import IRRELEVANT, Opinion, age_group, city_of, opinion_of, verdict
 from topologies.event_source import EventSpout
-from topologies.simple_sensitive.sensitive import MOST_VALUE, Sensitive
+from topologies.simple_sensitive.sensitive import Sensitive, skew_of
 from topologies.work import work
 
 
@@ -27,17 +29,15 @@ class OpinionSource(EventSpout):
     outputs = ["event", "user", "age", "code", "topic", "opinion"]
     usual_kind = "progressive"
 
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.skew = skew_of(conf, ctx.component_id)
+        super().initialize(conf, ctx)
+
     def synthetic(self, number: int) -> Opinion:
-        return opinion_of(number, self.seed)
+        return opinion_of(number, self.seed, self.skew)
 
     def from_line(self, line: str) -> Opinion:
-        found = json.loads(line)
-        if not isinstance(found, dict) or found.keys() != set(Opinion._fields):
-            raise ValueError(f"expected an object with {', '.join(Opinion._fields)}")
-        said = Opinion(int(found["user"]), int(found["age"]), int(found["code"]), str(found["topic"]), float(found["opinion"]))
-        if not (0 <= said.age < MOST_AGE and 1 <= said.code <= MOST_VALUE):
-            raise ValueError(f"expected an age from 0 to {MOST_AGE - 1} and a code from 1 to {MOST_VALUE}")
-        return said
+        return opinion_in(line)
 
 
 class CategoryDispatcher(Bolt):

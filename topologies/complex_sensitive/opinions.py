@@ -6,7 +6,7 @@ import random
 from functools import cache
 from typing import NamedTuple
 
-from topologies.simple_sensitive.sensitive import MOST_VALUE, zipf_value
+from topologies.simple_sensitive.sensitive import MOST_VALUE, SKEW, zipf_value
 
 TOPICS = ("transport", "schools", "weather", "football", "taxes", "housing", "celebrities", "energy")
 IRRELEVANT = frozenset({"weather", "celebrities"})
@@ -28,10 +28,10 @@ class Opinion(NamedTuple):
     opinion: float
 
 
-def opinion_of(number: int, seed: int) -> Opinion:
-    """The opinion of an event. Codes of places follow Zipf's law: most users live in few of them."""
+def opinion_of(number: int, seed: int, skew: float = SKEW) -> Opinion:
+    """The opinion of an event. Codes of places follow Zipf's law: most users live in few of them; with skew 0 in all alike."""
     dice = random.Random(f"{seed}:{number}")
-    code = zipf_value(dice)
+    code = zipf_value(dice, skew)
     return Opinion(dice.randrange(100_000), dice.randint(12, 95), code, dice.choice(TOPICS), round(dice.uniform(-1, 1), 3))
 
 

@@ -68,7 +68,7 @@ class DnsTraffic(Topology):
     config = {"topology.max.spout.pending": 4_000}
 
     messages = Messages.spec()
-    parse = parse.spec(inputs=[messages], name="parse", par=1, pool=6)
-    features = Features.spec(inputs={parse: Grouping.fields("flow")}, par=1, pool=6)
-    classify = Classify.spec(inputs=[features], par=1, pool=4)
+    parse = parse.spec(inputs=[messages], name="parse", par=1, pool=3)
+    features = Features.spec(inputs={parse: Grouping.fields("flow")}, par=1, pool=3)
+    classify = Classify.spec(inputs=[features], par=1, pool=3)
     store = Store.spec(inputs=[classify], par=1, pool=4)

@@ -67,7 +67,7 @@ class LogEvents(Topology):
     config = {"topology.max.spout.pending": 4_000}
 
     lines = Lines.spec()
-    parse = Parse.spec(inputs=[lines], par=1, pool=6)
-    template = Templates.spec(inputs={parse: Grouping.fields("shape")}, par=1, pool=6)
-    event = Kinds.spec(inputs={template: Grouping.fields("origin")}, par=1, pool=4)
+    parse = Parse.spec(inputs=[lines], par=1, pool=8)
+    template = Templates.spec(inputs={parse: Grouping.fields("shape")}, par=1, pool=8)
+    event = Kinds.spec(inputs={template: Grouping.fields("origin")}, par=1, pool=8)
     store = Store.spec(inputs=[event], par=1, pool=4)

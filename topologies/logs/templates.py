@@ -1,7 +1,8 @@
 """The second step: the template of each message, found by Drain as messages come (He et al., ICWS 2017; the library drain3).
 
 `Miner` is the pure part; each task keeps one, with the templates of the shapes that belong to the task. Drain compares a message
-only with templates of its shape, so all tasks together find what one Drain would find that saw every message.
+only with templates of its shape, so all tasks together find what one Drain would find that saw every message, while there are fewer than
+`_MOST_FIRST_WORDS` first words among messages of one length, and no template is forgotten.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pasps.errors import ConfigError
 from topologies.logs.masks import WILDCARD
 from topologies.number_keys import above_zero, whole
 
+_MOST_FIRST_WORDS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -25,7 +28,7 @@ class Template:
     Attributes:
         id: Made from the text, so that it is the same wherever and whenever the text is found.
         text: With wildcards for what was seen to vary, until then.
-        origin: The id of the text that it began with: the same for as long as the template is known, however it changes.
+        origin: The id of the text that it began with: the same for as long as this miner knows the template, however it changes.
     """
 
     id: str
@@ -42,18 +45,19 @@ class Miner:
     """Templates of messages as they come; at most `most`: the ones unused for longest are forgotten first."""
 
     def __init__(self, most: int = 1024, similarity: float = 0.4) -> None:
-        self._drain = Drain(depth=4, sim_th=similarity, max_children=100, max_clusters=most, param_str=WILDCARD)
-        self._origins: dict[int, str] = {}
+        self._drain = Drain(depth=4, sim_th=similarity, max_children=_MOST_FIRST_WORDS, max_clusters=most, param_str=WILDCARD)
+        self.origins: dict[int, str] = {}
+        """By Drain's number of the template; some are of templates that are forgotten, at most `most`."""
         self._most = most
 
     def add(self, content: str) -> Template:
-        """The template of a masked message, made or widened where it must be. To add a message again changes nothing more."""
+        """The template of a masked message, made or widened where it must be; the same message may have another one later."""
         cluster, _ = self._drain.add_log_message(content)
         text = cluster.get_template()
         found = template_id(text)
-        origin = self._origins.get(cluster.cluster_id)
+        origin = self.origins.get(cluster.cluster_id)
         if origin is None:
-            origin = self._origins[cluster.cluster_id] = found
+            origin = self.origins[cluster.cluster_id] = found
             self._forget()
         return Template(found, text, origin)
 
@@ -62,9 +66,9 @@ class Miner:
 
     def _forget(self) -> None:
         """The origins of templates that Drain has forgotten; seldom, for it looks at all."""
-        if len(self._origins) > 2 * self._most:
+        if len(self.origins) > 2 * self._most:
             known = self._drain.id_to_cluster
-            self._origins = {number: origin for number, origin in self._origins.items() if number in known}
+            self.origins = {number: origin for number, origin in self.origins.items() if number in known}
 
 
 class Templates(Bolt):

@@ -12,6 +12,7 @@ from typing import Any
 from pasps import Bolt, Topology, TopologyContext, Tuple
 from pasps.connectors.sql import SqlSink
 from topologies.event_source import EventSpout
+from topologies.number_keys import LARGEST
 from topologies.work import ROUNDS_PER_MILLISECOND, rounds_of, work
 
 VALUES = 1_000
@@ -27,7 +28,10 @@ class Source(EventSpout):
         return (number * 7919 % VALUES,)
 
     def from_line(self, line: str) -> tuple[int]:
-        return (int(line),)
+        value = int(line)
+        if not -LARGEST <= value <= LARGEST:
+            raise ValueError(f"expected a whole number from {-LARGEST} to {LARGEST}, which a database takes")
+        return (value,)
 
 
 class Insensitive(Bolt):

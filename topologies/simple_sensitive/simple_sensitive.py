@@ -8,15 +8,13 @@ costs for each one of its value (100, about 50 microseconds); `sql.url`.
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
 from pasps import Topology, TopologyContext
 from pasps.connectors.sql import SqlSink
-from pasps.errors import ConfigError
 from topologies.event_source import EventSpout
-from topologies.simple_sensitive.sensitive import MOST_VALUE, SKEW, Sensitive, zipf_value
+from topologies.simple_sensitive.sensitive import MOST_VALUE, Sensitive, skew_of, zipf_value
 
 
 class Source(EventSpout):
@@ -26,10 +24,7 @@ class Source(EventSpout):
     usual_kind = "progressive"
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
-        skew = conf.get("values.skew", SKEW)
-        if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0 <= skew < math.inf:
-            raise ConfigError("values.skew", f"must be a number of at least 0, got {skew!r}", where=f"component {ctx.component_id!r}")
-        self.skew = float(skew)
+        self.skew = skew_of(conf, ctx.component_id)
         super().initialize(conf, ctx)
 
     def synthetic(self, number: int) -> tuple[int]:

@@ -24,7 +24,7 @@ class Twitter(Topology):
     config = {"topology.max.spout.pending": 10_000}
 
     tweets = TweetSpout.spec()
-    filtered = stop_words.spec(inputs=[tweets], name="stop_words", par=1, pool=4)
+    filtered = stop_words.spec(inputs=[tweets], name="stop_words", par=1, pool=8)
     scored = sentiment.spec(inputs=[filtered], name="sentiment", par=1, pool=8)
-    user_class = UserClass.spec(inputs=[scored], par=1, pool=4)
+    user_class = UserClass.spec(inputs=[scored], par=1, pool=8)
     store = Store.spec(inputs=[user_class], par=1, pool=4)

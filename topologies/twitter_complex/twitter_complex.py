@@ -28,14 +28,14 @@ class TwitterComplex(Topology):
     config = {"topology.max.spout.pending": 10_000}
 
     tweets = TweetSpout.spec()
-    cleaned = clean.spec(inputs=[tweets], name="clean", par=1, pool=4)
-    kind = KindOfInformation.spec(inputs=[cleaned], par=1, pool=4)
+    cleaned = clean.spec(inputs=[tweets], name="clean", par=1, pool=5)
+    kind = KindOfInformation.spec(inputs=[cleaned], par=1, pool=5)
 
-    sourced = source.spec(inputs=[kind["news"]], name="source", par=1, pool=4)
-    topic = Topic.spec(inputs=[sourced], par=1, pool=4)
+    sourced = source.spec(inputs=[kind["news"]], name="source", par=1, pool=5)
+    topic = Topic.spec(inputs=[sourced], par=1, pool=5)
 
-    filtered = stop_words.spec(inputs=[kind["opinion"]], name="stop_words", par=1, pool=4)
-    scored = sentiment.spec(inputs=[filtered], name="sentiment", par=1, pool=8)
-    user_class = UserClass.spec(inputs=[scored], par=1, pool=4)
+    filtered = stop_words.spec(inputs=[kind["opinion"]], name="stop_words", par=1, pool=5)
+    scored = sentiment.spec(inputs=[filtered], name="sentiment", par=1, pool=5)
+    user_class = UserClass.spec(inputs=[scored], par=1, pool=5)
 
     store = Store.spec(inputs=[topic, user_class], par=1, pool=4)

@@ -25,6 +25,22 @@ from topologies.simple_sensitive.simple_sensitive import SimpleSensitive
 from topologies.work import work
 
 TOTAL = 300
+SAID = '{"user": 1, "age": 20, "code": 3, "topic": "energy", "opinion": 0.5}'
+WRONG_OPINIONS = [
+    ('"user": 1', '"user": null', "expected 'user' to be a whole number from 0"),
+    ('"user": 1', '"user": true', "expected 'user'"),
+    ('"age": 20', '"age": Infinity', "expected 'age' to be a whole number from 0 to 149"),
+    ('"age": 20', '"age": 200', "expected 'age'"),
+    ('"age": 20', '"age": "20"', "expected 'age'"),
+    ('"code": 3', '"code": 257', "expected 'code' to be a whole number from 1 to 256"),
+    ('"energy"', "7", "expected 'topic' to be text"),
+    ('"energy"', r'"a\u0000"', "expected 'topic' to be text"),
+    ('"energy"', r'"\ud800"', "expected 'topic' to be text"),
+    ("0.5", "NaN", "expected 'opinion' to be a number from -1 to 1"),
+    ("0.5", "1.1", "expected 'opinion'"),
+    ("0.5", "false", "expected 'opinion'"),
+    (', "opinion": 0.5', "", "expected an object with user, age, code, topic, opinion"),
+]
 
 
 def run(topology: Any, folder: Path, **config: Any) -> CompletedTopology:
@@ -106,10 +122,13 @@ def test_opinions_of_a_file(tmp_path: Path) -> None:
     ("topology", "line", "said"),
     [
         (SimpleInsensitive, "ten", "invalid literal"),
+        (SimpleInsensitive, str(1 << 63), "expected a whole number from -9223372036854775807 to 9223372036854775807"),
+        (SimpleInsensitive, str(-1 << 70), "expected a whole number from"),
         (SimpleSensitive, "0", "expected a value from 1 to 256"),
         (ComplexSensitive, "{", "Expecting"),
+        (ComplexSensitive, "[" * 100_000, "it is nested too deeply"),
         (ComplexSensitive, "[1]", "expected an object with user, age, code, topic, opinion"),
-        (ComplexSensitive, '{"user": 1, "age": 200, "code": 3, "topic": "a", "opinion": 0}', "expected an age from 0 to 149"),
+        *((ComplexSensitive, SAID.replace(old, new), said) for old, new, said in WRONG_OPINIONS),
     ],
 )
 def test_a_wrong_line_is_named(topology: Any, line: str, said: str, tmp_path: Path) -> None:
@@ -123,3 +142,18 @@ def test_a_wrong_line_is_named(topology: Any, line: str, said: str, tmp_path: Pa
 def test_a_wrong_key_is_named(key: str, value: Any, tmp_path: Path) -> None:
     with pytest.raises(PaspsError, match=key):
         run(SimpleSensitive, tmp_path, **{key: value})
+
+
+@pytest.mark.parametrize(("topology", "column"), [(SimpleSensitive, 1), (ComplexSensitive, 3)])
+def test_values_are_drawn_by_the_skew_that_is_wanted(topology: Any, column: int, tmp_path: Path) -> None:
+    def most_frequent(**config: Any) -> int:
+        rows = run(topology, tmp_path, **config).rows("source")
+        return Counter(row[column] for row in rows).most_common(1)[0][1]
+
+    assert most_frequent() > TOTAL / 4
+    assert most_frequent(**{"values.skew": 0}) < TOTAL / 20
+
+
+def test_a_wrong_skew_of_the_complex_topology_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PaspsError, match=r"component 'source'.*values\.skew"):
+        run(ComplexSensitive, tmp_path, **{"values.skew": True})

@@ -63,6 +63,8 @@ def test_a_worker_that_dies_loses_and_doubles_nothing(tmp_path: Path) -> None:
         traffic.kill("w1")
         traffic.restart("w1")
         traffic.run_to_end()
+        spout = traffic.counts()["messages"]
+    assert spout.replayed > 0  # what the worker took with it
     rows = stored(tmp_path, "event")
     assert len(rows) == TOTAL
     assert set(rows) == expected_keys(TOTAL)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from pasps import Bolt, Topology, Tuple
 from pasps.errors import PaspsError
 from pasps.testing import StepRun
-from topologies.event_source import EventSpout, first
+from topologies.event_source import EventSpout
 
 
 class Made(EventSpout):
@@ -45,8 +47,8 @@ class Told(Topology):
     fails = Fails.spec(inputs=[made])
 
 
-def emitted(**keys: Any) -> list[tuple[Any, ...]]:
-    config = {f"events.{name}": value for name, value in keys.items()}
+def emitted(trace: Mapping[str, Any] = MappingProxyType({}), **keys: Any) -> list[tuple[Any, ...]]:
+    config = {**trace, **{f"events.{name}": value for name, value in keys.items()}}
     with StepRun(Told, config={"topology.message.timeout.secs": 30, **config}) as run:
         Made.clock = run.clock
         run.run_to_end(1000.0)
@@ -92,10 +94,10 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"rate": 0}, "'events.rate' must be events a second, above 0, got 0"),
+        ({"rate": 0}, "'events.rate' must be a number above 0, got 0"),
         ({"rate": "fast"}, "'events.rate' must be"),
-        ({"total": 0}, "'events.total' must be a whole number of at least 1, got 0"),
-        ({"seed": 1.5}, "'events.seed' must be a whole number of at least 0, got 1.5"),
+        ({"total": 0}, "'events.total' must be a whole number from 1 to 9223372036854775807, got 0"),
+        ({"seed": 1.5}, "'events.seed' must be a whole number from 0 to 9223372036854775807, got 1.5"),
         ({"kind": "odd", "total": 5}, "'events.kind'"),
         ({"file": "/nowhere/at/all"}, "events.file '/nowhere/at/all' cannot be read: No such file or directory"),
     ],
@@ -109,6 +111,32 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     assert "expected at least one line that is not blank" in refused(file=str(tmp_path / "lines"))
 
 
-def test_the_first_counts_add_up_to_the_total() -> None:
-    assert first(10, [3, 0, 4]) == [3, 0, 4, 3]
-    assert first(4, [3, 0, 4]) == [3, 0, 1]
+@pytest.mark.parametrize(
+    "trace",
+    [
+        {"trace.rows": [10]},
+        {"trace.rows": [1000]},
+        {"trace.rows": [0, 7, 5], "trace.scale": 0.5},
+        {"trace.rows": [4], "trace.repeat": True},
+        {"trace.scale": 0.5},
+        {"trace.scale": 3},
+        {"trace.speed": 2},
+        {"trace.step.seconds": 0.1},
+    ],
+)
+@pytest.mark.parametrize("total", [1, 33, 100])
+def test_there_are_as_many_events_as_wanted_whatever_the_trace(trace: dict[str, Any], total: int) -> None:
+    assert emitted(trace, total=total) == [(number, f"1/{number}") for number in range(total)]
+
+
+def test_a_trace_that_is_not_to_repeat_ends_before_the_total() -> None:
+    assert len(emitted({"trace.rows": [10], "trace.repeat": False}, total=33)) == 10
+    assert len(emitted({"trace.rows": [10], "trace.repeat": False}, total=3)) == 3
+
+
+def test_without_a_total_a_trace_ends_as_it_says() -> None:
+    assert len(emitted({"trace.rows": [10, 5]})) == 15
+
+
+def test_a_misspelled_key_is_refused_with_the_nearest_one() -> None:
+    assert "'events.totl' is unknown; the nearest known name is 'events.total'" in refused(totl=10)

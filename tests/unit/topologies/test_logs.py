@@ -73,6 +73,8 @@ def test_a_worker_that_dies_loses_and_doubles_nothing(tmp_path: Path) -> None:
         logs.kill("w1")
         logs.restart("w1")
         logs.run_to_end()
+        spout = logs.counts()["lines"]
+    assert spout.replayed > 0  # what the worker took with it
     rows = stored(tmp_path, "event")
     assert len(rows) == TOTAL
     assert set(rows) == expected_keys(TOTAL)

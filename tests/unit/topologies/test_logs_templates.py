@@ -93,6 +93,7 @@ def test_memory_is_bounded() -> None:
     for number in range(500):
         miner.add(f"word{chr(97 + number % 26)}{'x' * number} is one")
         assert len(miner) <= 20
+        assert len(miner.origins) <= 40
     assert len(pickle.dumps(miner)) < 60_000
 
 
