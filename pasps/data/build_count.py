@@ -1,0 +1,146 @@
+"""Counts records per step in Spark: one pass over them, after which only counts are moved and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from pyspark.sql.types import StructType
+
+from pasps.data.build_request import BuildRequest
+from pasps.data.record_formats import FORMATS, Records
+from pasps.data.record_source import REASONS, Kind, Source, csv_source, json_source, parquet_source, text_source
+from pasps.data.spark_errors import first_reason
+from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_text
+from pasps.data.steps import END_MICROS, FIRST_MICROS
+from pasps.errors import InvalidError
+
+_LINE = r"if(startswith(value, '\uFEFF'), substr(value, 2), value) AS line"
+_CHANGED = "unix_micros(_metadata.file_modification_time) AS changed"
+_FILE = "_metadata.file_path AS file"
+_REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, text in REASONS.items()) + " END"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when, until before when, in microseconds; what is outside is counted apart."""
+
+    start: int = FIRST_MICROS
+    until: int = END_MICROS
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Records, none of which is read yet, and what to do with one of them."""
+
+    rows: DataFrame
+    source: Source
+    is_text: bool
+
+
+def opened(session: SparkSession, records: Records) -> Opened:
+    """The records at the paths.
+
+    Raises:
+        InvalidError: they are not of that format.
+    """
+    reader = FORMATS[records.format].reader
+    if reader == "parquet":
+        rows = session.read.parquet(*records.paths, recursiveFileLookup=True)
+        return Opened(rows, parquet_source(records, _types(rows.schema)), is_text=False)
+    lines = session.read.text(list(records.paths), recursiveFileLookup=True)
+    if reader == "csv":
+        first = lines.selectExpr(_LINE).where(r"line NOT RLIKE '^\\s*$'").first()
+        source = csv_source(records, first["line"]) if first else Source("line", "CAST(NULL AS BIGINT)", str(int(Kind.BLANK)))
+        return Opened(lines, source, is_text=True)
+    return Opened(lines, json_source(records) if reader == "json" else text_source(records), is_text=True)
+
+
+def counts(records: Opened, step: int, span: Span) -> DataFrame:
+    """How many records (`count`) there are of each `kind`, of those that are counted also of each `start` of a step and `key`.
+
+    `first` and `last` are the first and the last moment of them.
+    """
+    judged = _judged(records, span, aside=False)
+    own = ["start", "kind", *(["key"] if records.source.key else [])]
+    columns = ["micros", "kind", f"if(kind = {Kind.COUNTED}, micros - pmod(micros, {step}L), NULL) AS start"]
+    if records.source.key:
+        columns.append(f"if(kind = {Kind.COUNTED}, coalesce(key, ''), NULL) AS key")
+    numbers = [expr("count(1) AS count"), expr("min(micros) AS first"), expr("max(micros) AS last")]
+    return judged.selectExpr(*columns).groupBy(*own).agg(*numbers)
+
+
+def bad_records(records: Opened, span: Span) -> DataFrame:
+    """The bad records themselves: `reason`, `file`, `text`. Reads all records once more."""
+    return _judged(records, span, aside=True).where(f"kind >= {Kind.NO_TIME}").selectExpr(f"{_REASON} AS reason", "file", "line AS text")
+
+
+def span_of(session: SparkSession, request: BuildRequest) -> Span:
+    """What the request leaves in, its times read as those of the records are; checks the zone and the format of those too.
+
+    Raises:
+        InvalidError: a time, the zone or the format is none.
+    """
+    records = request.records
+    if records.time_format not in (None, *TIME_FORMATS):
+        _evaluated(session, f"try_to_timestamp('', {literal(records.time_format or '')})", f"--time-format {records.time_format!r}")
+    zone = f"to_utc_timestamp(timestamp_micros(0), {literal(records.time_zone)})"
+    _evaluated(session, zone, f"--time-zone {records.time_zone!r}")
+    span = Span(_moment(session, request.start, records, FIRST_MICROS), _moment(session, request.until, records, END_MICROS))
+    if span.start >= span.until:
+        raise InvalidError(f"--from {request.start!r} --until {request.until!r}: expected a time before the other")
+    return span
+
+
+def _moment(session: SparkSession, text: str | None, records: Records, default: int) -> int:
+    if text is None:
+        return default
+    micros = _evaluated(session, micros_of_text(literal(text), "iso", records.time_zone), f"time {text!r}")
+    if micros is None:
+        raise InvalidError(f"time {text!r}: expected ISO 8601, such as 2024-02-29 or 2024-02-29T23:59:59Z")
+    return int(micros)
+
+
+def _evaluated(session: SparkSession, expression: str, what: str) -> Any:
+    """The value of an expression of constants, which is computed where the session is."""
+    try:
+        return session.sql(f"SELECT {expression} AS value").collect()[0]["value"]
+    except PySparkException as error:
+        raise InvalidError(f"{what}: {first_reason(error)}") from error
+
+
+def _judged(records: Opened, span: Span, *, aside: bool) -> DataFrame:
+    """What became of each record: `kind`, `micros`, `key` if any; with `aside` also `line` and `file`."""
+    rows, source = records.rows, records.source
+    file, line, changed = [_FILE] if aside else [], [f"{source.text} AS line"] if aside else [], []
+    if records.is_text:
+        changed = ["changed"] if source.changed else []
+        rows = rows.selectExpr(_LINE, *file, *([_CHANGED] if source.changed else []))
+        file, line = ["file"] if aside else [], ["line"]
+    rows = rows.selectExpr(f"{source.found} AS found", *([f"{source.key} AS key"] if source.key else []), *line, *file, *changed)
+    # a step each, so that Spark computes each once however often the next one needs it
+    rows = rows.selectExpr("*", f"{source.time} AS time")
+    rows = rows.selectExpr("*", f"{source.micros} AS micros")
+    return rows.selectExpr("*", f"{_kind(source.why, span)} AS kind")
+
+
+def _kind(why: str, span: Span) -> str:
+    return (
+        f"CAST(CASE WHEN micros >= {span.start}L AND micros < {span.until}L THEN {Kind.COUNTED}"
+        f" WHEN micros >= {FIRST_MICROS}L AND micros < {END_MICROS}L THEN {Kind.OUTSIDE}"
+        f" WHEN micros IS NOT NULL THEN {Kind.UNREADABLE} ELSE {why} END AS TINYINT)"
+    )
+
+
+def _types(schema: StructType, before: str = "") -> dict[str, str]:
+    """The type of each column, and of each field in a column."""
+    found = {}
+    for field in schema.fields:
+        column = before + field.name
+        found[column] = field.dataType.simpleString()
+        if isinstance(field.dataType, StructType):
+            found |= _types(field.dataType, column + ".")
+    return found

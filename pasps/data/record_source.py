@@ -1,0 +1,247 @@
+"""What a job has to do with one record: the SQL expressions that find its time and its key, and say why it has none. Pure."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from pasps.data.record_formats import FORMATS, Records
+from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_moment, micros_of_number, micros_of_text, name
+from pasps.errors import InvalidError
+
+
+class Kind(IntEnum):
+    """What became of a record; those from NO_TIME on are bad."""
+
+    COUNTED = 0
+    OUTSIDE = 1
+    BLANK = 2
+    HEADER = 3
+    NO_TIME = 4
+    UNREADABLE = 5
+    JSON = 6
+    CSV = 7
+    COLUMNS = 8
+
+
+REASONS: Mapping[Kind, str] = {
+    Kind.NO_TIME: "no time found",
+    Kind.UNREADABLE: "time unreadable",
+    Kind.JSON: "malformed JSON",
+    Kind.CSV: "malformed CSV",
+    Kind.COLUMNS: "wrong number of columns",
+}
+"""Why a bad record is bad."""
+
+_IS_BLANK = r"line RLIKE '^\\s*$'"
+_DAY_MICROS = 86_400_000_000
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Expressions, each over the columns of the records and those before it.
+
+    Attributes:
+        found: The time as it stands in the record.
+        time: A text to be read as a time; over `found`.
+        micros: The moment; over `time`. NULL when the record has none.
+        why: The Kind of a record without a moment.
+        key: What to split by; None: nothing.
+        text: The record, to be kept aside.
+        changed: Whether the column `changed`, the last change of the record's file in microseconds, is needed.
+    """
+
+    found: str
+    micros: str
+    why: str
+    time: str = "found"
+    key: str | None = None
+    text: str = "line"
+    changed: bool = False
+
+
+def text_source(records: Records) -> Source:
+    """For lines of text.
+
+    Raises:
+        InvalidError: the request does not fit the format.
+    """
+    known = FORMATS[records.format]
+    if known.name == "regex":
+        return _regex_source(records)
+    key = None
+    if records.key is not None:
+        if records.key not in known.keys:
+            raise InvalidError(f"--key: {known.name} records can be split by {_listed(known.keys)}, got {records.key!r}")
+        key = f"regexp_extract(line, {literal(known.keys[records.key])}, 1)"
+    micros = micros_of_text("time", known.time_format, records.time_zone)
+    if known.yearless:
+        micros = _micros_without_year(records)
+    why = f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN line RLIKE {literal(known.shape)} THEN {Kind.UNREADABLE} ELSE {Kind.NO_TIME} END"
+    return Source(known.time, micros, why, key=key, changed=known.yearless and records.year is None)
+
+
+def csv_source(records: Records, first_line: str) -> Source:
+    """For lines of CSV, the first of which is given: it says what columns there are.
+
+    Raises:
+        InvalidError: it has not the columns that are needed.
+    """
+    columns = next(csv.reader([first_line], delimiter=records.delimiter))
+    names = [column.strip() for column in columns] if records.header else [str(i) for i in range(1, len(columns) + 1)]
+    for column in FORMATS[records.format].columns:
+        _place(column, names, "these records are said to have it")
+    time_column = FORMATS[records.format].columns[:1] or (records.time_column or "",)
+    time_pattern = _cell_pattern(records.delimiter, len(names), _place(time_column[0], names, "it is the --time-column"))
+    key = None
+    if records.key is not None:
+        pattern = _cell_pattern(records.delimiter, len(names), _place(records.key, names, "it is the --key"))
+        cell = f"regexp_extract(line, {literal(pattern)}, 1)"
+        key = f"if(startswith({cell}, '\"'), replace(substr({cell}, 2, char_length({cell}) - 2), '\"\"', '\"'), {cell})"
+    why = (
+        f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK}"
+        + (f" WHEN line = {literal(first_line)} THEN {Kind.HEADER}" if records.header else "")
+        + f" WHEN (octet_length(line) - octet_length(replace(line, '\"', ''))) % 2 = 1 THEN {Kind.CSV}"
+        f" WHEN NOT line RLIKE {literal(time_pattern)} THEN {Kind.COLUMNS}"
+        f" WHEN trim(time) = '' THEN {Kind.NO_TIME} ELSE {Kind.UNREADABLE} END"
+    )
+    return Source(
+        f"regexp_extract(line, {literal(time_pattern)}, 1)",
+        micros_of_text("time", records.time_format or "iso", records.time_zone),
+        why,
+        time="if(startswith(found, '\"'), trim(BOTH '\"' FROM found), found)",
+        key=key,
+    )
+
+
+def json_source(records: Records) -> Source:
+    """For JSON lines. Raises InvalidError for a path that cannot be one."""
+    known = FORMATS[records.format]
+    paths = known.columns or (records.time_column or "",)
+    value = "coalesce(" + ", ".join(f"get_json_object(line, {literal(_json_path(path))})" for path in paths) + ")"
+    # what follows an object on its line would go unseen: a second object, or the rest of one that was cut
+    without_texts = r"""regexp_replace(line, '"(?:[^"\\\\]++|\\\\.)*+"', '')"""
+    several = rf"(contains(line, '}}{{') OR contains(line, '}} {{')) AND {without_texts} RLIKE '\\}}\\s*\\{{'"
+    found = f"if(NOT endswith(rtrim(line), '}}') OR ({several}), NULL, {value})"
+    malformed = f"try_parse_json(line) IS NULL OR NOT endswith(rtrim(line), '}}') OR ({several})"
+    why = (
+        f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN coalesce(trim(found), '') <> '' THEN {Kind.UNREADABLE}"
+        f" WHEN {malformed} THEN {Kind.JSON} ELSE {Kind.NO_TIME} END"
+    )
+    key = None if records.key is None else f"get_json_object(line, {literal(_json_path(records.key))})"
+    time_format = known.time_format if known.columns else records.time_format or "iso"
+    return Source(found, micros_of_text("time", time_format, records.time_zone), why, time=known.time or "found", key=key)
+
+
+def parquet_source(records: Records, types: Mapping[str, str]) -> Source:
+    """For Parquet with columns of those types, the fields of a struct as `column.field`.
+
+    Raises:
+        InvalidError: a column is not there, or is none that could be a time.
+    """
+    time_column = records.time_column or ""
+    _place(time_column, list(types), "it is the --time-column")
+    column, kind = _nested(time_column), types[time_column].split("(")[0]
+    wanted = records.time_format
+    if kind == "string":
+        micros = micros_of_text("time", wanted or "iso", records.time_zone)
+    elif kind in ("timestamp", "timestamp_ntz", "date"):
+        micros = micros_of_moment("CAST(time AS TIMESTAMP)", "UTC" if kind == "timestamp" else records.time_zone)
+    elif kind in _NUMBERS and wanted in TIME_FORMATS[1:]:
+        number = "BIGINT" if wanted in ("micros", "nanos") else "DOUBLE"
+        micros = micros_of_number(f"try_cast(time AS {number})", wanted)
+    elif kind in _NUMBERS:
+        raise InvalidError(f"column {time_column!r} holds numbers ({kind}): say of what, by --time-format seconds, millis, micros or nanos")
+    else:
+        raise InvalidError(f"column {time_column!r}: expected a time, a date, a text or a number, got {types[time_column]}")
+    key = None
+    if records.key is not None:
+        _place(records.key, list(types), "it is the --key")
+        key = f"CAST({_nested(records.key)} AS STRING)"
+    return Source(column, micros, f"if(found IS NULL, {Kind.NO_TIME}, {Kind.UNREADABLE})", key=key, text="to_json(struct(*))")
+
+
+def _regex_source(records: Records) -> Source:
+    groups = pattern_groups(records.pattern or "")
+    pattern = literal(java_pattern(records.pattern or ""))
+    key = None
+    if records.key is not None:
+        if records.key not in groups:
+            raise InvalidError(f"--key: the pattern has the groups {_listed(groups)}, got {records.key!r}")
+        key = f"regexp_extract(line, {pattern}, {groups[records.key]})"
+    micros = micros_of_text("time", records.time_format or "iso", records.time_zone)
+    why = f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN trim(time) = '' THEN {Kind.NO_TIME} ELSE {Kind.UNREADABLE} END"
+    return Source(f"regexp_extract(line, {pattern}, {groups['time']})", micros, why, key=key)
+
+
+def java_pattern(pattern: str) -> str:
+    """The pattern with its named groups as Java writes them."""
+    return pattern.replace("(?P<", "(?<")
+
+
+def pattern_groups(pattern: str) -> dict[str, int]:
+    """The named groups of a pattern, and their numbers.
+
+    Raises:
+        InvalidError: it is no regular expression, or has no group `time`.
+    """
+    try:
+        groups = dict(re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", pattern)).groupindex)
+    except re.error as error:
+        raise InvalidError(f"--pattern: expected a regular expression, got {pattern!r} ({error})") from error
+    if "time" not in groups:
+        raise InvalidError(rf"--pattern: expected a group for the time, such as (?<time>\S+), got {pattern!r}")
+    return groups
+
+
+def _micros_without_year(records: Records) -> str:
+    """Of a `time` that begins with the dash before its month."""
+    if records.year is not None:
+        return micros_of_text(f"concat('{records.year:04}', time)", "iso", records.time_zone)
+    # a day late: the file's clock may be in another zone than its times
+    latest = f"(changed + {_DAY_MICROS}L)"
+    year = f"year(timestamp_micros{latest})"
+    this, before = (micros_of_text(f"concat({number}, time)", "iso", records.time_zone) for number in (year, f"{year} - 1"))
+    return f"if({this} <= {latest}, {this}, {before})"
+
+
+def _cell_pattern(delimiter: str, columns: int, place: int) -> str:
+    """A whole line of CSV (RFC 4180, without line breaks in quotes), with a group for the cell at `place`, with its quotes.
+
+    Every repetition is possessive: Java matches the others by recursion, and would run out of stack in a long line.
+    """
+    comma = re.escape(delimiter)
+    cell = rf'(?:"(?:[^"]++|"")*+"|(?!")[^{comma}]*+)'
+    before = rf"(?:{cell}{comma}){{{place}}}+" if place else ""
+    after = columns - place - 1
+    return rf"^{before}({cell})" + (rf"(?:{comma}{cell}){{{after}}}+" if after else "") + r"\z"
+
+
+def _json_path(path: str) -> str:
+    """`user.created_at` as JSON path writes it; what begins with `$` is one."""
+    if path.startswith("$"):
+        return path
+    parts = path.split(".")
+    if any(not part or re.search(r"[\[\]'?*]", part) for part in parts):
+        raise InvalidError(f"expected a JSON field such as created_at or user.created_at, or a path such as $['a.b'], got {path!r}")
+    return "$" + "".join(f"['{part}']" for part in parts)
+
+
+def _nested(column: str) -> str:
+    return ".".join(name(part) for part in column.split("."))
+
+
+def _place(column: str, names: Sequence[str], why: str) -> int:
+    if names.count(column) > 1:
+        raise InvalidError(f"column {column!r}: {why}, and there are {names.count(column)} of that name")
+    if column not in names:
+        raise InvalidError(f"column {column!r}: {why}, and the columns are {_listed(names)}")
+    return list(names).index(column)
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,66 @@
+"""`pasps traces build` as a process of its own: it leaves nothing behind, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pyspark import SparkContext
+
+from pasps.data import spark_process
+from pasps.data.spark import settings
+from tests.integration.running import as_in_a_terminal, until
+
+
+def test_ctrl_c_ends_spark_and_leaves_nothing(tmp_path: Path) -> None:
+    records = tmp_path / "records.log"
+    records.write_text("081109 203615 148 INFO dfs.DataNode: x\n" * 100_000)
+    said = tmp_path / "said"
+    words = ["traces", "build", "--format", "hdfs", *[str(records)] * 300, "--out", str(tmp_path / "out")]
+    with said.open("wb") as err:
+        process = psutil.Popen([sys.executable, "-m", "pasps", *words], stderr=err, preexec_fn=as_in_a_terminal)
+    try:
+        until(lambda: "counting" in said.read_text() or process.poll() is not None, "the count to begin", 60)
+        java = process.children(recursive=True)
+        assert java
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 128 + signal.SIGINT
+    finally:
+        if process.is_running():
+            process.kill()
+    assert not psutil.wait_procs(java, 10)[1]
+    assert said.read_text().splitlines() == ["starting Spark", "counting"]
+    assert {path.name for path in tmp_path.iterdir()} == {"records.log", "said"}
+
+
+class Gateway:
+    """A Java process as pyspark hands it out, which is none of Java's."""
+
+    def __init__(self) -> None:
+        self.proc = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def shutdown(self) -> None:
+        """As py4j's."""
+
+
+def test_ctrl_c_while_java_starts_waits_for_it_and_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Gateway] = []
+
+    def launch(*_: Any) -> Gateway:
+        os.kill(os.getpid(), signal.SIGINT)
+        started.append(Gateway())
+        return started[0]
+
+    monkeypatch.setattr(spark_process, "launch_gateway", launch)
+    for name in ("_gateway", "_jvm"):
+        # those of the session that the tests share come back
+        monkeypatch.setattr(SparkContext, name, None)
+    with pytest.raises(KeyboardInterrupt), spark_process.own_session(settings("test", "local[1]", {})):
+        pass
+    assert started[0].proc.poll() is not None

@@ -1,0 +1,252 @@
+"""Records of every format, written by hand, with what becomes of each."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Sequence
+from typing import Any
+
+from pasps.data.record_source import Kind
+from tests.integration.trace_case import Case, Line, text
+
+BLANK: Line = ("", Kind.BLANK)
+NONSENSE: Line = ("no time is in here", Kind.NO_TIME)
+
+LOGS = (
+    Case(
+        "hdfs",
+        [
+            ("081109 203615 148 INFO dfs.DataNode: x", "2008-11-09 20:36:15"),
+            ("081109 203615 149 WARN dfs.DataNode: out of order and twice", "2008-11-09 20:36:15"),
+            ("080229 235959 1 INFO a: leap day", "2008-02-29 23:59:59"),
+            ("070229 235959 1 INFO a: no leap year", Kind.UNREADABLE),
+            ("081109 243615 1 INFO a: no such hour", Kind.UNREADABLE),
+            ("081109 203616", "2008-11-09 20:36:16"),
+            ("081109 2036157 1 INFO a: a digit too many", Kind.NO_TIME),
+            ("\tat a.stack.Trace(Of.java:1)", Kind.NO_TIME),
+            BLANK,
+            ("   \t", Kind.BLANK),
+            NONSENSE,
+        ],
+        {"format": "hdfs"},
+    ),
+    Case(
+        "spark",
+        [
+            ("17/06/09 20:10:40 INFO executor.Executor: x", "2017-06-09 20:10:40"),
+            ("17/06/09 00:00:00 WARN a.B: midnight", "2017-06-09 00:00:00"),
+            ("17/06/09 00:00:00.5 WARN a.B: x", "2017-06-09 00:00:00"),
+            ("17/13/09 00:00:00 WARN a.B: no such month", Kind.UNREADABLE),
+            NONSENSE,
+        ],
+        {"format": "spark"},
+    ),
+    Case(
+        "openssh",
+        [
+            ("Dec 10 06:55:46 host sshd[1]: x", "2015-12-10 06:55:46"),
+            ("Jan  1 00:00:00 host sshd[1]: one digit", "2015-01-01 00:00:00"),
+            ("Feb 29 00:00:00 host sshd[1]: not that year", Kind.UNREADABLE),
+            ("Dez 10 06:55:46 host sshd[1]: no such month", Kind.UNREADABLE),
+            NONSENSE,
+        ],
+        {"format": "openssh", "year": 2015},
+    ),
+    Case(
+        "apache",
+        [
+            ("[Sun Dec 04 04:47:44 2005] [notice] x", "2005-12-04 04:47:44"),
+            ("[Sun Dec 04 04:47:44.123456 2005] [core:error] [pid 1] x", "2005-12-04 04:47:44.123456"),
+            ("[Sun Dec 34 04:47:44 2005] [notice] x", Kind.UNREADABLE),
+            ("[client 1.2.3.4] the time is missing", Kind.NO_TIME),
+            NONSENSE,
+        ],
+        {"format": "apache"},
+    ),
+    Case(
+        "apache-access",
+        [
+            ('1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 1', "2000-10-10 13:55:36-07:00"),
+            ('1.2.3.4 - u [10/Oct/2000:13:55:36 +0530] "GET /[x] HTTP/1.0" 404 1 "-" "[y]"', "2000-10-10 13:55:36+05:30"),
+            ('1.2.3.4 - - [40/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 1', Kind.UNREADABLE),
+            NONSENSE,
+        ],
+        {"format": "apache-access"},
+    ),
+    Case(
+        "bgl",
+        [
+            ("- 1117838570 2005.06.03 R02 2005-06-03-15.42.50.363779 R02 RAS KERNEL INFO x", "2005-06-03 22:42:50"),
+            ("APPREAD -1 1969.12.31 R02 x", "1969-12-31 23:59:59"),
+            ("- 99999999999999999999 2005.06.03 R02 x", Kind.UNREADABLE),
+            NONSENSE,
+        ],
+        {"format": "bgl"},
+    ),
+    Case(
+        "thunderbird",
+        [("- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond[1]: x", "2005-11-09 20:01:01"), NONSENSE],
+        {"format": "thunderbird"},
+    ),
+    Case(
+        "regex",
+        [
+            ("a at 29/02/2024 23:59; x", "2024-02-29 23:59:00+01:00"),
+            ("b at 30/02/2024 23:59; x", Kind.UNREADABLE),
+            ("c at ; x", Kind.NO_TIME),
+            NONSENSE,
+        ],
+        {"format": "regex", "pattern": "at (?P<time>[^;]*);", "time_format": "dd/MM/yyyy HH:mm", "time_zone": "Europe/Berlin"},
+    ),
+    Case(
+        "pattern-with-zone",
+        [("29/Feb/2024:23:59:59 -0800", "2024-02-29 23:59:59-08:00")],
+        {"format": "regex", "pattern": "^(?<time>.*)$", "time_format": "dd/MMM/yyyy:HH:mm:ss Z", "time_zone": "Asia/Tokyo"},
+    ),
+)
+
+
+def zstd(content: bytes) -> bytes:
+    """Zstandard's format, without the compression: one frame of one raw block."""
+    return b"\x28\xb5\x2f\xfd\xa0" + len(content).to_bytes(4, "little") + (len(content) << 3 | 1).to_bytes(3, "little") + content
+
+
+PACKED = {"a/one.csv.gz": gzip.compress, "a/b/two.csv.bz2": bz2.compress, "three.csv.zst": zstd, "four.csv": bytes}
+HEADER: Line = ("id,time,what", Kind.HEADER)
+CSV = {"format": "csv", "time_column": "time"}
+CELLS: list[Line] = [
+    HEADER,
+    ("1,2024-02-29T23:59:59.999999Z,a", "2024-02-29 23:59:59.999999"),
+    ('2,"2024-03-01 00:00:00","a, ""quoted"" b"', "2024-03-01 00:00:00"),
+    ('"a,b",2024-02-28T00:00:00+02:00,', "2024-02-28 00:00:00+02:00"),
+    ('3,2024-02-28 12:30,not "really" quoted', "2024-02-28 12:30"),
+    ("4,,a", Kind.NO_TIME),
+    ("5,yesterday,a", Kind.UNREADABLE),
+    ("6,2024-02-30,a", Kind.UNREADABLE),
+    ("7,12:30:00,a", Kind.UNREADABLE),
+    ("8,2024-02-28", Kind.COLUMNS),
+    ("9,2024-02-28,a,b", Kind.COLUMNS),
+    ('10,2024-02-28,"never closed', Kind.CSV),
+    HEADER,
+    BLANK,
+]
+TABLES = (
+    Case("csv", CELLS, CSV),
+    Case("csv-crlf-bom", CELLS, CSV, files={"records.csv": b"\xef\xbb\xbf" + text(CELLS, "\r\n")}),
+    Case(
+        "csv-no-header",
+        [("a;2024-02-29 01:02:03;b", "2024-02-29 01:02:03"), ("a;2024-02-29 01:02:03", Kind.COLUMNS)],
+        {"format": "csv", "time_column": "2", "delimiter": ";", "header": False},
+    ),
+    Case(
+        "compressed-and-nested",
+        [*[HEADER] * 4, *[(f"{i},2024-02-29 00:00:{i:02},x", f"2024-02-29 00:00:{i:02}") for i in range(40)]],
+        CSV,
+        files={
+            name: pack(text([HEADER, *[(f"{i},2024-02-29 00:00:{i:02},x", "") for i in range(first, first + 10)]]))
+            for first, (name, pack) in zip(range(0, 40, 10), PACKED.items(), strict=True)
+        },
+    ),
+    Case(
+        "dns",
+        [
+            ("SourceIP,TimeStamp,Duration,DoH", Kind.HEADER),
+            ("1.2.3.4,2020-01-14 15:49:11,95.08,True", "2020-01-14 15:49:11"),
+            ("1.2.3.4,2020-01-14 15:49:11,not used,True", "2020-01-14 15:49:11"),
+            ("1.2.3.4,14.1.2020,1,True", Kind.UNREADABLE),
+        ],
+        {"format": "dns"},
+    ),
+    Case(
+        "jsonl",
+        [
+            ('{"id": 1, "user": {"at": "2024-02-29T10:00:00Z"}}', "2024-02-29 10:00:00"),
+            ('{"user": {"at": "2024-02-29T10:00:00Z", "says": "}{ and \\" } {"}}', "2024-02-29 10:00:00"),
+            ('  {"user": {"at": "2024-02-29 12:00:00,250"}}  ', "2024-02-29 12:00:00.250"),
+            ('{"user": {"at": null}}', Kind.NO_TIME),
+            ('{"user": 7}', Kind.NO_TIME),
+            ('{"delete": {"id": 1}}', Kind.NO_TIME),
+            ('{"user": {"at": "soon"}}', Kind.UNREADABLE),
+            ('{"user": {"at": "2024-02-29T10:00:00Z"}, "text": "cut he', Kind.JSON),
+            ('{"user": {"at": "2024-02-29T10:00:00Z"}} {"user": {"at": "2024-02-29T10:00:00Z"}}', Kind.JSON),
+            ('{"user": {"at": "2024-02-29T10:00:00Z"}}{"a": 1}', Kind.JSON),
+            ("[1, 2]", Kind.JSON),
+            ("no JSON", Kind.JSON),
+            BLANK,
+        ],
+        {"format": "jsonl", "time_column": "user.at"},
+    ),
+    Case(
+        "tweets",
+        [
+            ('{"created_at": "Wed Oct 10 20:19:24 +0000 2018", "text": "x"}', "2018-10-10 20:19:24"),
+            ('{"data": {"created_at": "2018-10-10T20:19:24.000Z"}}', "2018-10-10 20:19:24"),
+            ('{"created_at": "Wed Oct 42 20:19:24 +0000 2018"}', Kind.UNREADABLE),
+            ('{"limit": {"track": 1}}', Kind.NO_TIME),
+        ],
+        {"format": "tweets"},
+    ),
+)
+
+
+def _times(name: str, lines: Sequence[Line], **request: Any) -> Case:
+    """Times alone, each a line."""
+    step, span = request.pop("step", 1_000_000), request.pop("span", None)
+    return Case(name, lines, {"format": "regex", "pattern": "^(?<time>.*)$", **request}, step, span=span)
+
+
+def _as_they_are(*times: str) -> list[Line]:
+    return [(time, time) for time in times]
+
+
+SPRING = _as_they_are("2024-03-31 01:59:59", "2024-03-31 02:00:00", "2024-03-31 02:30:00", "2024-03-31 03:00:00", "2024-03-31 03:30:00")
+AUTUMN = _as_they_are("2024-10-27 01:59:59", "2024-10-27 02:00:00", "2024-10-27 02:59:59", "2024-10-27 03:00:00", "2024-10-27")
+ZONED = _as_they_are("2024-10-27T02:30:00+02:00", "2024-10-27T02:30:00+01:00", "2024-10-27T00:30:00Z")
+SOME = _as_they_are(
+    "1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z", "1969-12-31T23:59:52Z", "2000-02-29T00:00:00Z", "1600-02-29T12:00:00Z"
+)
+TIMES = (
+    _times("berlin", SPRING + AUTUMN + ZONED, time_zone="Europe/Berlin"),
+    _times("steps-of-7-seconds", SOME, step=7_000_000),
+    _times("steps-of-half-a-second", [*SOME, ("2024-02-29T00:00:00.500Z", "2024-02-29T00:00:00.500Z")], step=500_000),
+    _times("steps-of-a-day", SOME, step=86_400_000_000),
+    _times(
+        "years",
+        [
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+            ("9999-12-31 23:59:59.999999", "9999-12-31 23:59:59.999999"),
+            ("0001-01-01T00:00:00+01:00", Kind.UNREADABLE),
+            ("9999-12-31T23:59:59-01:00", Kind.UNREADABLE),
+        ],
+    ),
+    _times(
+        "within",
+        _as_they_are("2024-02-29 00:00:00", "2024-02-29 23:59:59.999999", "2024-03-01 00:00:00", "2024-02-28 23:59:59.999999"),
+        span=("2024-02-29", "2024-03-01"),
+    ),
+    _times(
+        "seconds",
+        [
+            ("1709251199", "2024-02-29T23:59:59+00:00"),
+            ("1709251199.999999", "2024-02-29T23:59:59.999999+00:00"),
+            ("-0.5", "1969-12-31T23:59:59.500+00:00"),
+            ("1.7e9", "2023-11-14T22:13:20+00:00"),
+            ("NaN", Kind.UNREADABLE),
+            ("Infinity", Kind.UNREADABLE),
+            ("1709251199000", Kind.UNREADABLE),
+            ("2024-02-29", Kind.UNREADABLE),
+        ],
+        time_format="seconds",
+    ),
+    _times("millis", [("1709251199999", "2024-02-29T23:59:59.999+00:00"), ("-1", "1969-12-31T23:59:59.999+00:00")], time_format="millis"),
+    _times("micros", [("1709251199999999", "2024-02-29T23:59:59.999999+00:00"), ("1.5", Kind.UNREADABLE)], time_format="micros"),
+    _times(
+        "nanos",
+        [("1709251199999999999", "2024-02-29T23:59:59.999999+00:00"), ("-1", "1969-12-31T23:59:59.999999+00:00")],
+        time_format="nanos",
+    ),
+    Case("nothing", [], CSV),
+)
+
+CASES = (*LOGS, *TABLES, *TIMES)
