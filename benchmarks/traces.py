@@ -97,7 +97,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.traces", description=__doc__)
     parser.add_argument("--small", type=int, default=2_000_000, help="records that all three can hold (default: 2 million)")
     parser.add_argument("--large", type=int, default=50_000_000, help="records that pandas cannot hold (default: 50 million)")
-    parser.add_argument("--cap-gib", type=float, default=6.0, help="address space of each process in the second part (default: 6)")
+    parser.add_argument("--cap-gib", type=float, default=4.0, help="address space of each process in the second part (default: 4)")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3, help="rounds of the first part (default: 3)")
     parser.add_argument("--any-order", action="store_true", help="records at any time of the day, not nearly in order as logs are")

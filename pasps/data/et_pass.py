@@ -1,0 +1,201 @@
+"""One pass over one bolt, in the process of a Spark executor: all of its tuples, event by event, as at low load.
+
+Called by `et_spark`; runs user code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pickle
+import platform
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from pasps.api.blueprint import Blueprint
+from pasps.clock import Clock, SystemClock
+from pasps.data.et_deliveries import Arrival, Output
+from pasps.data.et_feed import Feed, with_sources
+from pasps.data.et_worker import Catcher, LoneWorker, Machinery, Steps
+from pasps.errors import PaspsError
+from pasps.runtime.executor import BoltExecutor
+from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
+
+_PATIENCE = 10
+"""An event that takes so many times as long as a whole pass may is given up."""
+_REST = 0.5
+"""The part of the time between two events that is kept free, however long an event takes: so it is low load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`events_per_second` are given while that leaves time between them; after `limit_seconds` no more are."""
+
+    events_per_second: float
+    limit_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """What to measure. `blueprint` is pickled; of what the bolt hands on `keep` tuples an edge are kept."""
+
+    blueprint: bytes
+    bolt: str
+    arrivals: tuple[Arrival, ...]
+    pace: Pace
+    keep: int
+    machinery: Machinery
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What came of it. `costs` are seconds of each tuple in order; of the runtime's own meters, as all counts here.
+
+    `failure` says why there was no pass at all; `stuck`, that a call was never over; `error` is the first of user code, and
+    `problem` why tuples that it emitted could not be taken on.
+    """
+
+    costs: tuple[float, ...] = ()
+    failed: int = 0
+    errors: int = 0
+    error: str | None = None
+    emitted: Mapping[str, int] = field(default_factory=dict)
+    output: Output = field(default_factory=Output)
+    problem: str | None = None
+    failure: str | None = None
+    stuck: bool = False
+    python: str = ""
+    cores: int = 0
+
+
+def run_pass(request: PassRequest) -> PassResult:
+    """Measure. Never raises for what user code does; blocks for as long as it takes."""
+    try:
+        with asyncio.Runner(loop_factory=request.machinery.new_event_loop) as runner:
+            return runner.run(_Bench(request, SystemClock()).run())
+    except PaspsError as error:
+        return PassResult(failure=str(error))
+    except Exception as error:  # noqa: BLE001 - the door of this process: whatever its module, `initialize` or a value raises is told
+        return PassResult(failure="".join(traceback.format_exception(error)).rstrip())
+
+
+class _Bench:
+    """The bolt in a worker, with its sources as spouts that have the ledger, and an event loop to step it."""
+
+    def __init__(self, request: PassRequest, clock: Clock) -> None:
+        self._request, self._clock = request, clock
+        self._event = 0
+        self._quiet: asyncio.Future[None] | None = None
+
+    async def run(self) -> PassResult:
+        """The whole pass."""
+        request, loop = self._request, asyncio.get_running_loop()
+        blueprint: Blueprint = pickle.loads(request.blueprint)
+        steps = request.machinery.new_steps(loop)
+        catcher = Catcher(blueprint, request.keep)
+        catcher.event_of = lambda: self._event
+        sources = list(dict.fromkeys(edge.source for edge in blueprint.components[request.bolt].inputs))
+        worker = self._worker = LoneWorker(with_sources(blueprint, sources), [request.bolt, *sources], catcher, self._clock, steps)
+        worker.after_step = self._after_step
+        self._executor = worker.residents.executors[request.bolt, 0]
+        self._costs = Costs(self._executor)
+        steps.drive(worker)
+        self._feed = Feed(worker, sources, request.arrivals)
+        try:
+            with _garbage_as_in_a_worker_process():
+                done, stuck = await self._give_all(steps, catcher)
+        finally:
+            worker.close()
+            if isinstance(self._executor, ThreadExecutor):
+                self._executor.stop()
+        until = None if done == len(request.arrivals) else _event_before(request.arrivals, done)
+        meter, ports = self._executor.meter, self._executor.emitter.ports
+        return PassResult(
+            costs=tuple(self._costs.seconds),
+            failed=meter.failed,
+            errors=meter.errors,
+            error=worker.errors.first,
+            emitted={name: port.emitted for name, port in ports.items()},
+            output=catcher.output(until),
+            problem=catcher.problem,
+            stuck=stuck,
+            python=platform.python_version(),
+            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        )
+
+    async def _give_all(self, steps: Steps, catcher: Catcher) -> tuple[int, bool]:
+        """Arrival by arrival; how many were worked off, and whether the next never was."""
+        loop, pace = asyncio.get_running_loop(), self._request.pace
+        gap, began = 1 / pace.events_per_second, self._clock.now()
+        due = began
+        for done, arrival in enumerate(self._request.arrivals):
+            now = self._clock.now()
+            if now - began > pace.limit_seconds:
+                return done, False
+            due = max(due + gap, now + _REST * gap)
+            self._quiet = None
+            quiet = loop.create_future()
+            # by a timer of the worker: the bolt has its turn in the same step, as after a spout in a topology
+            self._worker.timers.call_at(due, partial(self._give, arrival, quiet))
+            steps.wake()
+            try:
+                async with asyncio.timeout(_PATIENCE * pace.limit_seconds):
+                    await quiet
+            except TimeoutError:
+                return done, True
+            catcher.settle()
+        return len(self._request.arrivals), False
+
+    def _give(self, arrival: Arrival, quiet: asyncio.Future[None]) -> None:
+        self._event, self._quiet = arrival[0].event, quiet
+        self._feed.give(arrival)
+
+    def _after_step(self) -> None:
+        """When nothing is left to do, the next event may come."""
+        self._costs.note()
+        if self._quiet is not None and not self._quiet.done() and not self._feed.waits() and _is_quiet(self._executor):
+            self._quiet.set_result(None)
+
+
+class Costs:
+    """The seconds of each tuple, in the order in which they were executed."""
+
+    def __init__(self, executor: BoltExecutor) -> None:
+        self.seconds: list[float] = []
+        self._meter = executor.meter
+        self._dealt = 0.0
+
+    def note(self) -> None:
+        """After a step: what it cost is dealt out evenly to the tuples that it executed."""
+        executed = sum(self._meter.executed.values()) - len(self.seconds)
+        if executed:
+            self.seconds += [(self._meter.seconds - self._dealt) / executed] * executed
+            self._dealt = self._meter.seconds
+
+
+def _is_quiet(executor: BoltExecutor) -> bool:
+    """Whether it has worked off what it was given; tuples that it keeps for a later ack do not count."""
+    waits = isinstance(executor, WaitingExecutor) and executor.under_way > 0
+    return not waits and not executor.queued and not executor.inbox.count
+
+
+def _event_before(arrivals: tuple[Arrival, ...], done: int) -> int:
+    return arrivals[done - 1][0].event if done else -1
+
+
+@contextmanager
+def _garbage_as_in_a_worker_process() -> Iterator[None]:
+    """Garbage is collected as seldom as there, and what was loaded is left alone; else that would be measured."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

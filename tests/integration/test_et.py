@@ -1,0 +1,130 @@
+"""One pass over one bolt, with the event loop and the threads of a real worker process; Spark has no part in it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from pasps import Blueprint, Bolt, Spout, TopologyBuilder, Tuple, bolt
+from pasps.clock import SystemClock
+from pasps.daemons.event_loop import new_event_loop
+from pasps.daemons.step_loop import StepLoop
+from pasps.data.et_deliveries import Arrival, input_of
+from pasps.data.et_pass import Pace, PassRequest, PassResult, run_pass
+from pasps.data.et_sample import Limits, take_sample
+from pasps.data.et_worker import Machinery
+
+pytestmark = pytest.mark.integration
+
+EVENTS = 20
+
+
+class Numbers(Spout):
+    outputs = ["n"]
+
+    def next_tuple(self) -> None: ...
+
+
+def where(n: int) -> tuple[int, str]:
+    return n, threading.current_thread().name
+
+
+@bolt(outputs=["n", "thread"])
+def inline_function(n: int) -> tuple[int, str]:
+    return where(n)
+
+
+@bolt(outputs=["n", "thread"], execution="thread")
+def thread_function(n: int) -> tuple[int, str]:
+    return where(n)
+
+
+class Async(Bolt):
+    outputs = ["n", "thread"]
+
+    async def process(self, tup: Tuple) -> None:
+        await asyncio.sleep(0)
+        self.emit(where(tup.values.n))
+
+
+class Hanging(Bolt):
+    """The call for 3 is never over."""
+
+    outputs = ["n", "thread"]
+
+    async def process(self, tup: Tuple) -> None:
+        if tup.values.n == 3:
+            await asyncio.get_running_loop().create_future()
+        self.emit(where(tup.values.n))
+
+
+class Unready(Bolt):
+    outputs = ["n", "thread"]
+
+    def initialize(self, conf: Any, ctx: Any) -> None:
+        raise OSError("no such model")
+
+    def process(self, tup: Tuple) -> None: ...
+
+
+class Sink(Bolt):
+    def process(self, tup: Tuple) -> None: ...
+
+
+def flow(component: Any) -> Blueprint:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("measured", component).shuffle_grouping("numbers")
+    builder.set_bolt("sink", Sink).shuffle_grouping("measured")
+    return builder.create_topology("flow")
+
+
+def passed(component: Any, limit_seconds: float = 30.0, rate: float = 2000.0) -> PassResult:
+    blueprint = flow(component)
+    given = {"numbers": [("default", [n]) for n in range(1, EVENTS + 1)]}
+    sample = take_sample(blueprint, given, Limits(EVENTS, 5.0), SystemClock(), threading.Event().wait)
+    arrivals: tuple[Arrival, ...] = input_of(blueprint, "measured", sample.outputs, EVENTS).arrivals
+    machinery = Machinery(new_event_loop, StepLoop)
+    return run_pass(PassRequest(cloudpickle.dumps(blueprint), "measured", arrivals, Pace(rate, limit_seconds), 100, machinery))
+
+
+@pytest.mark.parametrize(
+    ("component", "thread"), [(inline_function, "MainThread"), (Async, "MainThread"), (thread_function, "measured[0]")]
+)
+def test_each_kind_of_bolt_runs_where_it_runs_in_a_topology(component: Any, thread: str) -> None:
+    before = gc.get_threshold()
+    result = passed(component)
+    assert (result.failure, result.stuck, result.errors) == (None, False, 0)
+    assert len(result.costs) == EVENTS
+    assert min(result.costs) > 0
+    rows = [row for delivery in result.output.deliveries for row in cloudpickle.loads(delivery.rows)]
+    assert rows == [(n, thread) for n in range(1, EVENTS + 1)]
+    assert [delivery.event for delivery in result.output.deliveries] == list(range(1, EVENTS + 1))
+    assert result.emitted == {"default": EVENTS}
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+def test_a_call_that_is_never_over_ends_the_pass() -> None:
+    result = passed(Hanging, limit_seconds=0.05)
+    assert result.stuck
+    assert len(result.costs) == 2
+    assert (result.output.until, len(result.output.deliveries)) == (2, 2)
+
+
+def test_a_pass_ends_when_its_time_is_over() -> None:
+    result = passed(inline_function, limit_seconds=0.05, rate=20.0)
+    assert 1 <= len(result.costs) < EVENTS
+    assert not result.stuck
+    assert result.output.until == len(result.costs)
+
+
+def test_a_bolt_that_cannot_start_is_told_in_its_own_words() -> None:
+    result = passed(Unready)
+    assert result.costs == ()
+    assert (result.failure or "").startswith("Traceback")
+    assert (result.failure or "").endswith("OSError: no such model")

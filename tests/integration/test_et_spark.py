@@ -1,0 +1,208 @@
+"""`pasps et`: files read by Spark, bolts measured in its Python processes, the file that `pasps run` then takes; also on a cluster."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pasps.cli import exit_codes
+from pasps.cli.et import add, et
+from pasps.control.et_file import EtFile, OperatorTimes, et_path, parse, write_execution_times
+from pasps.daemons.dev_cluster import DevCluster
+from pasps.data.et_events import EventFile, read_events
+from pasps.errors import InvalidError
+from tests.integration.spark_fixture import spark  # noqa: F401 - a fixture
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.integration
+
+Shown = pytest.CaptureFixture[str]
+
+TOPOLOGY = """
+import os
+from {helper} import PRICES
+from pasps import Bolt, EndOfInput, Grouping, Spout, Topology, bolt
+
+class Orders(Spout):
+    outputs = ["user", "item"]
+    def initialize(self, conf, ctx):
+        self.left = conf.get("orders", 0)
+    def next_tuple(self):
+        if not self.left:
+            raise EndOfInput
+        self.left -= 1
+        self.emit([f"user {{self.left % 3}}", "tea"], self.left)
+
+@bolt(outputs=["user", "price"])
+def charge(user, item):
+    return [(user, PRICES[item]), (user, 1)]
+
+class Total(Bolt):
+    outputs = ["user", "total"]
+    def initialize(self, conf, ctx):
+        self.totals = {{}}
+        self.ends = conf.get("ends", False)
+    def process(self, tup):
+        if self.ends:
+            os._exit(9)
+        user, price = tup.values
+        self.totals[user] = self.totals.get(user, 0) + price
+        self.emit([user, self.totals[user]])
+
+@bolt
+def store(user, total):
+    raise ConnectionError("no database")
+
+class Shop(Topology):
+    orders = Orders.spec()
+    charge = charge.spec(inputs=[orders])
+    total = Total.spec(inputs={{charge: Grouping.fields("user")}}, pool=2)
+    store = store.spec(inputs=[total])
+"""
+
+
+def written(folder: Path, name: str) -> Path:
+    helper = f"prices_of_{name}"
+    (folder / f"{helper}.py").write_text("PRICES = {'tea': 3, 'cake': 5}\n")
+    file = folder / f"{name}.py"
+    file.write_text(TOPOLOGY.format(helper=helper))
+    return file
+
+
+def measured(*words: str) -> int:
+    parser = ArgumentParser()
+    add(parser)
+    return et(parser.parse_args(words))
+
+
+@pytest.fixture(autouse=True)
+def _own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", list(sys.path))
+
+
+# ---- reading
+
+
+def test_spark_reads_lines_compressed_or_in_several_files_and_parquet_with_its_types(spark: SparkSession, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "many.jsonl").mkdir()
+    for number in (1, 2):
+        with gzip.open(tmp_path / "many.jsonl" / f"part-{number}.jsonl.gz", "wt") as part:
+            part.write(f'{{"user": "ann", "item": {number}}}\nbad\n')
+    found = read_events(spark, EventFile("orders", "default", str(tmp_path / "many.jsonl")), ["user", "item"], 10)
+    assert (sorted(found.values), found.bad) == ([("ann", 1), ("ann", 2)], 2)
+    path = str(tmp_path / "orders.parquet")
+    rows: list[Any] = [(1, "ann", bytearray(b"x"), {"a": [1, None]}), (2, None, None, None)]
+    spark.createDataFrame(rows, "n int, user string, raw binary, more struct<a: array<int>>").coalesce(1).write.parquet(path)
+    found = read_events(spark, EventFile("orders", "default", path), ["user", "n", "raw", "more"], 10)
+    assert found.values == [("ann", 1, b"x", {"a": [1, None]}), (None, 2, None, None)]
+    with pytest.raises(InvalidError, match=r"expected a column 'users', got n, user, raw, more; is it 'user'\? then rename that"):
+        read_events(spark, EventFile("orders", "default", path), ["users"], 10)
+    with pytest.raises(InvalidError, match=r"--events .*none\.csv: .*there is no such path"):
+        read_events(spark, EventFile("orders", "default", str(tmp_path / "none.csv")), ["user"], 10)
+
+
+# ---- the command
+
+
+def test_the_file_is_written_and_a_run_takes_it_without_a_warning(spark: SparkSession, tmp_path: Path, capsys: Shown) -> None:  # noqa: F811
+    file = written(tmp_path, "et_shop_one")
+    events = tmp_path / "orders.jsonl"
+    events.write_text('{"user": "ann", "item": "tea"}\n["bob", "cake"]\n["eve"]\n["eve", "coffee"]\n' + '["ann", "tea"]\n' * 60)
+    kept = OperatorTimes(0.5, "inline", None)
+    write_execution_times(et_path(file), EtFile("shop", {"store": kept, "charge": kept}))
+    code = measured(str(file), "--events", str(events), "--repeat", "2", "--rate", "1000", "--warm-up", "5", "--skip", "store", "--json")
+    shown = capsys.readouterr()
+    assert code == exit_codes.OK
+    told = json.loads(shown.out)
+    assert (told["sample"]["events"], told["sample"]["bad"]) == (63, 1)
+    assert told["operators"]["charge"]["failed"] == 1
+    assert told["operators"]["charge"]["error"].endswith("KeyError: 'coffee'")
+    assert told["operators"]["store"]["skipped"]
+    assert Path(told["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert f"{events}: line 3: expected 2 values (user, item), got 1" in shown.err
+    file_now = parse(et_path(file).read_text(), "it")
+    assert file_now.operators["store"] == kept, "what it says of a bolt that was left out stays"
+    charge, total = file_now.operators["charge"], file_now.operators["total"]
+    assert charge.selectivity == {"default": pytest.approx(2 * 62 / 63)}
+    assert (charge.samples, total.samples, total.selectivity) == (58, 119, {"default": 1.0})
+    assert charge.varies is not None
+    assert (file_now.made_with["events"], file_now.made_with["passes"], file_now.topology) == (63, 2, "shop")
+    run = subprocess.run(
+        [sys.executable, "-m", "pasps", "run", str(file), "--workers", "1"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == exit_codes.OK, run.stderr
+    assert "et.json" not in run.stderr
+
+
+def test_a_bolt_that_fails_on_all_and_one_that_ends_its_process_have_no_entry(
+    spark: SparkSession,  # noqa: F811
+    tmp_path: Path,
+    capsys: Shown,
+) -> None:
+    file = written(tmp_path, "et_shop_two")
+    few = ("--repeat", "1", "--rate", "1000", "--out", str(tmp_path / "out.json"))
+    assert measured(str(file), *few, "-o", "orders=12") == exit_codes.FAILED
+    shown = capsys.readouterr()
+    assert "sample: 12 events of orders" in shown.err
+    assert "store: no entry: it failed on all 24 tuples" in shown.out
+    assert "ConnectionError: no database" in shown.out
+    assert set(parse((tmp_path / "out.json").read_text(), "it").operators) == {"charge", "total"}
+    assert not et_path(file).exists()
+
+
+def test_a_bolt_that_ends_its_process_costs_only_itself(spark: SparkSession, tmp_path: Path, capsys: Shown) -> None:  # noqa: F811
+    file = written(tmp_path, "et_shop_three")
+    words = ("--repeat", "2", "--rate", "1000", "-o", "orders=5", "-o", "ends=true", "--out", str(tmp_path / "out.json"))
+    assert measured(str(file), *words) == exit_codes.FAILED
+    shown = capsys.readouterr().out
+    assert "total: no entry: it could not be run\n" in shown
+    assert "its process on Spark ended before it was done: " in shown
+    assert "crashed" in shown
+    assert "store: no entry: no tuple came to it, since total failed" in shown
+    assert set(parse((tmp_path / "out.json").read_text(), "it").operators) == {"charge"}
+
+
+def test_nothing_is_measured_without_events(spark: SparkSession, tmp_path: Path) -> None:  # noqa: F811
+    with pytest.raises(InvalidError, match="there is no event for any bolt, so nothing can be measured"):
+        measured(str(written(tmp_path, "et_shop_four")))
+
+
+# ---- a cluster
+
+
+COMMAND = (
+    "import sys; from argparse import ArgumentParser as A; from pasps.cli.et import add, et; p = A(); add(p); sys.exit(et(p.parse_args()))"
+)
+
+
+def test_on_a_cluster_the_code_is_shipped(session_cluster: DevCluster, tmp_path: Path) -> None:
+    session_cluster.up()
+    file, elsewhere = written(tmp_path, "et_shop_five"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    # executors that looked where this process finds it would find something else
+    (tmp_path / "prices_of_et_shop_five.py").rename(elsewhere / "prices_of_et_shop_five.py")
+    words = [str(file), "--py-files", str(elsewhere / "prices_of_et_shop_five.py"), "-o", "orders=12", "--repeat", "1", "--rate", "1000"]
+    where = ["--master", session_cluster.state.spark, "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m"]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words, *where, "--skip", "store", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert done.returncode == exit_codes.OK, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["operators"]["charge"]["selectivity"] == {"default": 2.0}
+    assert told["operators"]["total"]["samples"] == 12
+    assert "packed" in done.stderr
