@@ -117,18 +117,25 @@ class ReplayTracker:
 
     def count(self, tup_ids: list[Any]) -> int:
         """How many of these emissions (None: untracked) were replays."""
-        replays = self._after_crash(tup_ids) if self.debt or self._until is not None else 0
+        if self.debt and self._until is None:
+            return self._owed(tup_ids)
+        replays = self._after_crash(tup_ids) if self._until is not None else 0
         if self._failed:
             replays += self._again(tup_ids[replays:])
         elif replays < len(tup_ids):
             self.last_id = tup_ids[-1]
         return replays
 
+    def _owed(self, tup_ids: list[Any]) -> int:
+        """Without a mark: what failed since the crash and comes again pays nothing of the debt."""
+        last = self.last_id
+        again = self._again(tup_ids) if self._failed else 0
+        old = min(self.debt, len(tup_ids) - again)
+        self.debt -= old
+        self.last_id = tup_ids[-1] if again + old < len(tup_ids) else last
+        return again + old
+
     def _after_crash(self, tup_ids: list[Any]) -> int:
-        if self._until is None:
-            old = min(self.debt, len(tup_ids))
-            self.debt -= old
-            return old
         reached = self._until in tup_ids
         old = tup_ids.index(self._until) + 1 if reached else len(tup_ids)
         last, again = self.last_id, self._again(tup_ids[:old]) if self._failed else 0

@@ -188,3 +188,11 @@ def test_the_last_id_is_that_of_the_last_first_emission() -> None:
     assert tracker.last_id is None
     tracker.count([2, 3])
     assert tracker.last_id == 3
+
+
+def test_what_failed_since_the_crash_and_comes_again_pays_nothing_of_the_debt() -> None:
+    tracker = ReplayTracker(debt=4)
+    assert counted(tracker, [1, 2]) == [2]
+    tracker.failed([1, 2])
+    assert counted(tracker, [1, 2, 3], [4, 5, 6], [7]) == [3, 1, 0]
+    assert tracker.debt == 0
