@@ -61,6 +61,11 @@ def test_ctrl_c_while_java_starts_waits_for_it_and_ends_it(monkeypatch: pytest.M
     for name in ("_gateway", "_jvm"):
         # those of the session that the tests share come back
         monkeypatch.setattr(SparkContext, name, None)
-    with pytest.raises(KeyboardInterrupt), spark_process.own_session(settings("test", "local[1]", {})):
-        pass
+    # the tests may run where SIGINT is ignored, as in a background job of a shell
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), spark_process.own_session(settings("test", "local[1]", {})):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert started[0].proc.poll() is not None
