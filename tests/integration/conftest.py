@@ -1,4 +1,4 @@
-"""No test leaves a worker process behind; and the servers that all tests share: a ZooKeeper, and a development cluster."""
+"""No test leaves a worker process behind; and the servers that all tests share: ZooKeeper, PostgreSQL, and a development cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from pasps.cluster.zookeeper_server import ZooKeeperServer
 from pasps.daemons.dev_cluster import DevCluster
+from tests.integration.postgres_server import PostgresServer
 from tests.integration.running import no_children
 
 START_SECONDS = 100.0
@@ -33,6 +34,17 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
 def chroot() -> str:
     """A place of the test's own in it, not yet made."""
     return f"/test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """Running, without a database."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
-"""Every application on a real cluster, four at a time, each losing a worker in the middle: every event stored exactly once."""
+"""Every application by `pasps submit` on a real cluster, four at a time, each losing a worker: PostgreSQL has every event exactly once."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import kill, wait_for
-from pasps.cli.master_client import MasterClient
-from pasps.cluster.package import PackageRequest, build_package
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from tests.integration.applications import APPLICATIONS, Application
+from tests.integration.postgres_server import PostgresServer
+from tests.integration.run_process import pasps
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -29,18 +30,19 @@ def cluster(session_cluster: DevCluster) -> DevCluster:
     return session_cluster
 
 
-def submit(client: MasterClient, application: Application, directory: Path) -> None:
-    options = {
+def submit(application: Application, cluster: DevCluster, home: Path, url: str) -> None:
+    keys = {
         "events.total": TOTAL,
         "events.rate": RATE,
         "events.kind": "steady",
-        "sql.url": f"sqlite:///{directory}/{application.name}.db",
+        "sql.url": url,
         "pasps.interval.secs": 1,
         "topology.message.timeout.secs": 60,
     }
-    package = directory / f"{application.name}.zip"
-    build_package(PackageRequest(application.path, name=application.name, options=options, workers=2), package)
-    client.submit(package)
+    options = [word for key, value in keys.items() for word in ("-o", f"{key}={value}")]
+    names = ("--name", application.name, "--master", cluster.state.master)
+    told = pasps(home, "submit", str(application.path), *names, *options, "--no-wait")
+    assert told.returncode == 0, told.stderr
 
 
 def lose_a_worker(cluster: DevCluster, application: Application) -> bool:
@@ -62,10 +64,16 @@ def tell_end(cluster: DevCluster, application: Application) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("first", range(0, len(APPLICATIONS), AT_ONCE))
-def test_every_event_is_stored_once_though_each_loses_a_worker(cluster: DevCluster, tmp_path: Path, first: int) -> None:
+def test_every_event_is_stored_once_though_each_loses_a_worker(
+    cluster: DevCluster, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    database = f"applications{first}"
+    postgres_server.create(database)
+    url = postgres_server.url(database)
+    monkeypatch.setenv("PASPS_TOKEN", cluster.state.token)
     applications = list(APPLICATIONS[first : first + AT_ONCE])
-    for application in applications:
-        submit(client_of(cluster), application, tmp_path)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda application: submit(application, cluster, tmp_path, url), applications))
     untouched = list(applications)
 
     def all_hurt() -> bool:
@@ -78,4 +86,4 @@ def test_every_event_is_stored_once_though_each_loses_a_worker(cluster: DevClust
     for application in applications:
         summary = tell_end(cluster, application)
         assert (summary["ended"], summary["left"]) == ("finished", {})
-        application.check(f"sqlite:///{tmp_path}/{application.name}.db", TOTAL)
+        application.check(url, TOTAL)

@@ -35,15 +35,10 @@ TOTAL = sum(EVENTS)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    found = PostgresServer()
-    try:
-        found.start()
-        with psycopg.connect(found.address("postgres"), autocommit=True) as connection:
-            connection.execute(psycopg.sql.SQL("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD {}").format(PASSWORD))
-        yield found
-    finally:
-        found.stop()
+def server(postgres_server: PostgresServer) -> PostgresServer:
+    with psycopg.connect(postgres_server.address("postgres"), autocommit=True) as connection:
+        connection.execute(psycopg.sql.SQL("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD {}").format(PASSWORD))
+    return postgres_server
 
 
 @dataclass(frozen=True)
