@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,35 +44,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; a missed aim is shown, and does not change the exit code."""
     parser = argparse.ArgumentParser("python -m benchmarks.execution_times", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="each goes over all subjects, by `pasps et` and live")
-    parser.add_argument("--events", type=int, default=400)
+    parser.add_argument("--events", type=int, default=300)
     parser.add_argument("--rate", type=float, default=100.0, help="events per second, in both")
     parser.add_argument("--repeat", type=int, default=3, help="passes of `pasps et`")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     wanted = parser.parse_args(arguments)
     seen: list[Seen] = []
-    for number in range(wanted.rounds):
-        print(f"round {number + 1} of {wanted.rounds}", file=sys.stderr, flush=True)
-        found = by_command(wanted.events, wanted.rate, wanted.repeat)
-        for name in SUBJECTS:
-            entry = found[name]
-            seen.append(Seen(name, entry["et_seconds"], entry["mean_seconds"], entry["varies"], live(name, wanted.events, wanted.rate)))
+    for number, name in product(range(wanted.rounds), SUBJECTS):
+        # one right after the other: a machine is not as fast all the time
+        entry = by_command(name, wanted.events, wanted.rate, wanted.repeat)
+        seen.append(Seen(name, entry["et_seconds"], entry["mean_seconds"], entry["varies"], live(name, wanted.events, wanted.rate)))
+        print(f"round {number + 1} of {wanted.rounds}: {seen[-1]}", file=sys.stderr, flush=True)
     print("\n".join(lines(seen)))
     if wanted.json:
         wanted.json.write_text(json.dumps({"machine": machine(), "seen": [asdict(each) for each in seen]}, indent=1) + "\n")
     return 0
 
 
-def by_command(events: int, rate: float, repeat: int) -> Mapping[str, Any]:
-    """The entries that `pasps et` writes."""
+def by_command(subject: str, events: int, rate: float, repeat: int) -> Mapping[str, Any]:
+    """The entry that `pasps et` writes."""
+    others = [name for name in SUBJECTS if name != subject]
+    skipped = [word for name in [*others, *(f"after_{name}" for name in SUBJECTS)] for word in ("--skip", name)]
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         out = Path(directory) / "subjects.et.json"
         command = [sys.executable, "-m", "pasps", "et", str(_FILE), "--out", str(out), "--sample", str(events), "--repeat", str(repeat)]
-        rows = json.dumps([events])
-        skipped = [word for name in SUBJECTS for word in ("--skip", f"after_{name}")]
-        options = ["--rate", f"{rate:g}", *skipped, "-o", f"trace.rows={rows}", "-o", "trace.step.seconds=1"]
-        subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-        entries: Mapping[str, Any] = json.loads(out.read_text())["operators"]
-        return entries
+        options = ["--rate", f"{rate:g}", *skipped, "-o", f"trace.rows=[{events}]", "-o", "trace.step.seconds=1"]
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"pasps et ended with {done.returncode}: {done.stderr}")
+        entry: Mapping[str, Any] = json.loads(out.read_text())["operators"][subject]
+        return entry
 
 
 def live(subject: str, events: int, rate: float) -> float:

@@ -57,8 +57,9 @@ _KEY = "one more trace for each value of this column, JSON field, group of the p
 _CONF = {
     # tasks small enough to see how far it is, and to share them well
     "spark.sql.files.maxPartitionBytes": "32m",
-    # only counts are moved
-    "spark.sql.shuffle.partitions": "16",
+    # only counts are moved: few of them, with nothing to adapt to
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

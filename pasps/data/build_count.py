@@ -14,7 +14,7 @@ from pasps.data.build_request import BuildRequest
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.record_source import REASONS, Kind, Source, csv_source, json_source, parquet_source, text_source
 from pasps.data.spark_errors import first_reason
-from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_text
+from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text
 from pasps.data.steps import END_MICROS, FIRST_MICROS
 from pasps.errors import InvalidError
 
@@ -87,8 +87,9 @@ def span_of(session: SparkSession, request: BuildRequest) -> Span:
     records = request.records
     if records.time_format not in (None, *TIME_FORMATS):
         _evaluated(session, f"try_to_timestamp('', {literal(records.time_format or '')})", f"--time-format {records.time_format!r}")
-    zone = f"to_utc_timestamp(timestamp_micros(0), {literal(records.time_zone)})"
-    _evaluated(session, zone, f"--time-zone {records.time_zone!r}")
+    if not is_utc(records.time_zone):
+        zone = f"to_utc_timestamp(timestamp_micros(0), {literal(records.time_zone)})"
+        _evaluated(session, zone, f"--time-zone {records.time_zone!r}")
     span = Span(_moment(session, request.start, records, FIRST_MICROS), _moment(session, request.until, records, END_MICROS))
     if span.start >= span.until:
         raise InvalidError(f"--from {request.start!r} --until {request.until!r}: expected a time before the other")
@@ -120,6 +121,8 @@ def _judged(records: Opened, span: Span, *, aside: bool) -> DataFrame:
         changed = ["changed"] if source.changed else []
         rows = rows.selectExpr(_LINE, *file, *([_CHANGED] if source.changed else []))
         file, line = ["file"] if aside else [], ["line"]
+    if source.cells:
+        rows = rows.selectExpr("*", f"{source.cells} AS cells")
     rows = rows.selectExpr(f"{source.found} AS found", *([f"{source.key} AS key"] if source.key else []), *line, *file, *changed)
     # a step each, so that Spark computes each once however often the next one needs it
     rows = rows.selectExpr("*", f"{source.time} AS time")

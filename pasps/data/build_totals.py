@@ -47,7 +47,8 @@ def totals(counts: DataFrame, request: BuildRequest) -> Totals:
         InvalidError: the trace would have more steps or keys than the request allows.
     """
     step, has_key = step_micros(request.step), request.records.key is not None
-    numbers = ["sum(count) AS records", "min(first) AS first", "max(last) AS last", "max(count) AS most"]
+    most = "max(struct(count, -start AS back)) AS most"
+    numbers = ["sum(count) AS records", "min(first) AS first", "max(last) AS last", most]
     groups = counts.groupBy("kind", *(["key"] if has_key else [])).agg(*(expr(number) for number in numbers))
     # more keys than are allowed are counted no further
     rows = groups.limit(request.most_keys + len(Kind)).collect()
@@ -64,7 +65,7 @@ def totals(counts: DataFrame, request: BuildRequest) -> Totals:
     _check_steps(steps, request, seen)
     if keys is not None:
         _check_steps(steps * len(keys), request, seen, f" for each of {len(keys)} keys")
-    peak = per_step(counts, request).selectExpr("max(struct(count, -start AS back)) AS peak").collect()[0]["peak"]
+    peak = per_step(counts, request).selectExpr(most).collect()[0]["most"] if has_key else counted[0]["most"]
     return Totals(kinds, steps, first, last, seen, peak["count"], -peak["back"], keys)
 
 
@@ -110,7 +111,10 @@ def _keys(rows: Sequence[Row], request: BuildRequest) -> dict[str, KeySummary]:
             " give a key with fewer values, or raise --most-keys"
         )
     files = key_files(row["key"] for row in rows)
-    return {row["key"]: KeySummary(files[row["key"]], row["records"], row["most"]) for row in sorted(rows, key=lambda row: str(row["key"]))}
+    return {
+        row["key"]: KeySummary(files[row["key"]], row["records"], row["most"]["count"])
+        for row in sorted(rows, key=lambda row: str(row["key"]))
+    }
 
 
 def _check_steps(steps: int, request: BuildRequest, seen: tuple[int, int], each: str = "") -> None:

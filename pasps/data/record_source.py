@@ -53,6 +53,7 @@ class Source:
         key: What to split by; None: nothing.
         text: The record, to be kept aside.
         changed: Whether the column `changed`, the last change of the record's file in microseconds, is needed.
+        cells: Of CSV: the cells of a line that has no quotes; NULL of one that has. A column of that name.
     """
 
     found: str
@@ -62,6 +63,7 @@ class Source:
     key: str | None = None
     text: str = "line"
     changed: bool = False
+    cells: str | None = None
 
 
 def text_source(records: Records) -> Source:
@@ -96,11 +98,11 @@ def csv_source(records: Records, first_line: str) -> Source:
     for column in FORMATS[records.format].columns:
         _place(column, names, "these records are said to have it")
     time_column = FORMATS[records.format].columns[:1] or (records.time_column or "",)
-    time_pattern = _cell_pattern(records.delimiter, len(names), _place(time_column[0], names, "it is the --time-column"))
+    place = _place(time_column[0], names, "it is the --time-column")
+    time_pattern = _cell_pattern(records.delimiter, len(names), place)
     key = None
     if records.key is not None:
-        pattern = _cell_pattern(records.delimiter, len(names), _place(records.key, names, "it is the --key"))
-        cell = f"regexp_extract(line, {literal(pattern)}, 1)"
+        cell = _cell(records.delimiter, len(names), _place(records.key, names, "it is the --key"))
         key = f"if(startswith({cell}, '\"'), replace(substr({cell}, 2, char_length({cell}) - 2), '\"\"', '\"'), {cell})"
     why = (
         f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK}"
@@ -110,11 +112,12 @@ def csv_source(records: Records, first_line: str) -> Source:
         f" WHEN trim(time) = '' THEN {Kind.NO_TIME} ELSE {Kind.UNREADABLE} END"
     )
     return Source(
-        f"regexp_extract(line, {literal(time_pattern)}, 1)",
+        _cell(records.delimiter, len(names), place),
         micros_of_text("time", records.time_format or "iso", records.time_zone),
         why,
         time="if(startswith(found, '\"'), trim(BOTH '\"' FROM found), found)",
         key=key,
+        cells=f"if(contains(line, '\"'), NULL, split(line, {literal(re.escape(records.delimiter))}, -1))",
     )
 
 
@@ -207,6 +210,13 @@ def _micros_without_year(records: Records) -> str:
     year = f"year(timestamp_micros{latest})"
     this, before = (micros_of_text(f"concat({number}, time)", "iso", records.time_zone) for number in (year, f"{year} - 1"))
     return f"if({this} <= {latest}, {this}, {before})"
+
+
+def _cell(delimiter: str, columns: int, place: int) -> str:
+    """The cell at `place`, with its quotes; empty when the line has another number of columns."""
+    quoted = f"regexp_extract(line, {literal(_cell_pattern(delimiter, columns, place))}, 1)"
+    # most lines have no quotes, and are split in half the time that the pattern takes
+    return f"if(cells IS NULL, {quoted}, if(size(cells) = {columns}, cells[{place}], ''))"
 
 
 def _cell_pattern(delimiter: str, columns: int, place: int) -> str:

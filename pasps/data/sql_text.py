@@ -26,6 +26,11 @@ def name(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
+def is_utc(zone: str) -> bool:
+    """Whether it is a name of UTC; then nothing needs to be moved."""
+    return zone in _UTC
+
+
 def month_number(text: str) -> str:
     """`Jan` to `Dec` as `01` to `12`; NULL for anything else."""
     pairs = ", ".join(f"'{month}', '{number:02}'" for number, month in enumerate(_MONTHS, 1))
@@ -47,14 +52,14 @@ def micros_of_text(text: str, time_format: str, zone: str) -> str:
     # the places of the two dashes, since a cast takes a time without a date too, and means today
     dashed = f"substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
     moment = f"coalesce(try_cast({text} AS TIMESTAMP), try_cast(replace({text}, ',', '.') AS TIMESTAMP))"
-    if zone not in _UTC:
+    if not is_utc(zone):
         moment = f"if(substr({text}, 12) RLIKE '[-+A-Za-z]', {moment}, to_utc_timestamp({moment}, {literal(zone)}))"
     return f"if({dashed}, unix_micros({moment}), NULL)"
 
 
 def micros_of_moment(moment: str, zone: str) -> str:
     """The microseconds of a TIMESTAMP that was read as if it were in UTC, and is a local time of that zone."""
-    return f"unix_micros({moment})" if zone in _UTC else f"unix_micros(to_utc_timestamp({moment}, {literal(zone)}))"
+    return f"unix_micros({moment})" if is_utc(zone) else f"unix_micros(to_utc_timestamp({moment}, {literal(zone)}))"
 
 
 def micros_of_number(number: str, time_format: str) -> str:

@@ -139,6 +139,19 @@ TABLES = (
         [("a;2024-02-29 01:02:03;b", "2024-02-29 01:02:03"), ("a;2024-02-29 01:02:03", Kind.COLUMNS)],
         {"format": "csv", "time_column": "2", "delimiter": ";", "header": False},
     ),
+    *(
+        Case(
+            f"csv-between-{name}",
+            [
+                (f"a{mark}2024-02-29 01:02:03{mark}", "2024-02-29 01:02:03"),
+                (f'"a{mark}b"{mark}"2024-02-29 01:02:04"{mark}c', "2024-02-29 01:02:04"),
+                (f"a{mark}{mark}b", Kind.NO_TIME),
+                (f"a{mark}2024-02-29 01:02:03{mark}b{mark}", Kind.COLUMNS),
+            ],
+            {"format": "csv", "time_column": "2", "delimiter": mark, "header": False},
+        )
+        for name, mark in (("bars", "|"), ("tabs", "\t"), ("dots", "."), ("carets", "^"))
+    ),
     Case(
         "compressed-and-nested",
         [*[HEADER] * 4, *[(f"{i},2024-02-29 00:00:{i:02},x", f"2024-02-29 00:00:{i:02}") for i in range(40)]],
