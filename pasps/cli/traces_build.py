@@ -60,6 +60,8 @@ _CONF = {
     # only counts are moved: few of them, with nothing to adapt to
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.adaptive.enabled": "false",
+    # a record leaves much garbage, and nobody waits for an answer meanwhile
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
 
