@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pasps.cluster.java import MissingSparkError, spark_home
+from pasps.cluster.java import QUICK_JAVA, MissingSparkError, spark_home
 
 HOST = "127.0.0.1"
 
-# small and soon there: nothing of the data passes through them
-_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+IgnoreUnrecognizedVMOptions")
+_JVM = (*QUICK_JAVA, "-Xmx256m", "-XX:-UsePerfData")
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
     *("java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),

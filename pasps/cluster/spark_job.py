@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pasps.cluster.java import QUICK_JAVA
 from pasps.errors import InvalidError
 
 WORKERS_PER_EXECUTOR = 2
 _DAEMON = "pasps.daemons.spark_daemon"
 _ALWAYS = "1000000000"
 """Spark counts failures of a task in an int, and gives up at the last one."""
-_QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _YARN_OVERHEAD = "1g"
 """YARN ends a container whose Python processes take more than was asked for beside the executor's own memory."""
 
@@ -69,8 +69,8 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.driver.bindAddress": job.host,
         "spark.submit.deployMode": "client",
         # executors only hold workers: what matters is that they are there soon
-        "spark.executor.extraJavaOptions": _QUICK_JAVA,
-        "spark.driver.extraJavaOptions": _QUICK_JAVA,
+        "spark.executor.extraJavaOptions": " ".join(QUICK_JAVA),
+        "spark.driver.extraJavaOptions": " ".join(QUICK_JAVA),
     }
     if job.master == "yarn":
         wanted["spark.executor.memoryOverhead"] = _YARN_OVERHEAD

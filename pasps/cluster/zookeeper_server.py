@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.cluster.java import MissingSparkError, find_java, spark_jars
+from pasps.cluster.java import QUICK_JAVA, MissingSparkError, find_java, spark_jars
 from pasps.errors import BrokenError
 
 LOOPBACK = "127.0.0.1"
@@ -40,9 +40,8 @@ _JARS = (
     "log4j-core-*.jar",
 )
 _OPTIONS = (
+    *QUICK_JAVA,
     "-Xmx128m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",  # else the JVM leaves files in the temporary directory when it is killed
     "-Dlog4j2.level=WARN",
     "-Dlog4j2.disable.jmx=true",

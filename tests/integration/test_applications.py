@@ -16,8 +16,10 @@ from tests.integration.run_process import Run, pasps, wait_until
 
 pytestmark = pytest.mark.integration
 
-TOTAL = 2_000
+TOTAL = 1_600
 RATE = 600
+PAIRS = list(zip(APPLICATIONS[::2], APPLICATIONS[1::2], strict=True))
+"""Two run at a time: most of a run is waiting for the next event to become due."""
 
 
 @pytest.fixture(scope="module")
@@ -31,33 +33,52 @@ def predictor() -> Iterator[str]:
         service.clean_up()
 
 
-@pytest.mark.parametrize("application", APPLICATIONS, ids=[each.name for each in APPLICATIONS])
-def test_every_event_is_stored_once_though_a_worker_is_killed(application: Application, predictor: str, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/stored.db"
+def start(application: Application, predictor: str, folder: Path) -> Run:
+    folder.mkdir()
     keys = {
         "events.total": TOTAL,
         "events.rate": RATE,
         "events.kind": "steady",
-        "sql.url": url,
+        "sql.url": url_in(folder),
         "pasps.predictor.url": predictor,
         "pasps.interval.secs": 1,
     }
     options = [word for key, value in keys.items() for word in ("-o", f"{key}={value}")]
-    directory = tmp_path / "run"
-    run = Run(tmp_path, str(application.path), "--json", "--workers", "2", "--run-dir", str(directory), *options)
-    try:
-        wait_until(lambda: any(line.get("acked", 0) > TOTAL // 10 for line in run.lines()), "a part of the events", run)
-        run.family = set(run.process.children(recursive=True))
-        workers = [process for process in run.family if any("worker_process" in word for word in process.cmdline())]
-        os.kill(workers[0].pid, signal.SIGKILL)
-        assert run.end() == 0, run.err.read_text()
-    finally:
-        run.clean_up()
+    return Run(folder, str(application.path), "--json", "--workers", "2", "--run-dir", str(folder / "run"), *options)
+
+
+def url_in(folder: Path) -> str:
+    return f"sqlite:///{folder}/stored.db"
+
+
+def kill_a_worker(run: Run) -> None:
+    wait_until(lambda: any(line.get("acked", 0) > TOTAL // 10 for line in run.lines()), "a part of the events", run)
+    run.family = set(run.process.children(recursive=True))
+    workers = [process for process in run.family if any("worker_process" in word for word in process.cmdline())]
+    os.kill(workers[0].pid, signal.SIGKILL)
+
+
+def check(application: Application, run: Run, folder: Path) -> None:
+    assert run.end() == 0, run.err.read_text()
     summary = run.lines()[-1]
     assert (summary["ended"], summary["left"], summary["workers_lost"]) == ("finished", {}, 1)
-    application.check(url, TOTAL)
-    told = pasps(run.home, "explain", str(directory), "--json")
+    application.check(url_in(folder), TOTAL)
+    told = pasps(run.home, "explain", str(folder / "run"), "--json")
     assert told.returncode == 0, told.stderr
     newest = json.loads(told.stdout.splitlines()[-1])
     assert (newest["policy"], newest["moment"]) == ("pasps", "cycle")
     assert newest["number"] >= 2
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["+".join(each.name for each in pair) for pair in PAIRS])
+def test_every_event_is_stored_once_though_a_worker_is_killed(pair: tuple[Application, ...], predictor: str, tmp_path: Path) -> None:
+    folders = [tmp_path / application.name for application in pair]
+    runs = [start(application, predictor, folder) for application, folder in zip(pair, folders, strict=True)]
+    try:
+        for run in runs:
+            kill_a_worker(run)
+        for application, run, folder in zip(pair, runs, folders, strict=True):
+            check(application, run, folder)
+    finally:
+        for run in runs:
+            run.clean_up()
