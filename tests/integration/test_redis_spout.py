@@ -64,7 +64,7 @@ def complete(running: RunningTopology, directory: Path, total: int) -> None:
 
 
 def test_every_entry_comes_through_the_death_of_a_worker_and_of_redis(tmp_path: Path, redis: RedisServer) -> None:
-    total = 2500
+    total = 1500
     add(redis, range(total))
     keys = {"redis.url": redis.url, "redis.stream": "numbers", "redis.group": "flow", "redis.pending": 200}
     with LocalCluster(workers=2) as cluster:
