@@ -8,6 +8,8 @@ import json
 import math
 import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 from pasps.cli import exit_codes
@@ -60,8 +62,13 @@ _CONF = {
     # only counts are moved: few of them, with nothing to adapt to
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.adaptive.enabled": "false",
+}
+_FEW_BYTES = 32 * 2**20
+_JAVA = {
+    # done before code that is compiled with more care would pay
+    True: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     # a record leaves much garbage, and nobody waits for an answer meanwhile
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    False: "-XX:+UseParallelGC",
 }
 
 
@@ -100,10 +107,24 @@ def traces_build(options: argparse.Namespace) -> int:
 def _built(request: BuildRequest, options: argparse.Namespace) -> Summary:
     progress = SparkProgress(quiet=options.quiet)
     progress.told("starting Spark")
-    with spark_session("pasps traces build", options.master, {**_CONF, **conf_of(options)}) as session, progress.following(session):
+    conf = {**_CONF, "spark.driver.extraJavaOptions": _JAVA[are_few(request.records.paths)], **conf_of(options)}
+    with spark_session("pasps traces build", options.master, conf) as session, progress.following(session):
         # what builds knows pyspark, which is optional
         built: Summary = importlib.import_module("pasps.data.build").build_trace(session, request, progress.told)
     return built
+
+
+def are_few(paths: Sequence[str]) -> bool:
+    """Whether all records are in files of this machine, and small; of patterns, and of what is elsewhere, nobody knows."""
+    size = 0
+    for path in map(Path, paths):
+        if not path.exists():
+            return False
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            size += file.stat().st_size
+            if size > _FEW_BYTES:
+                return False
+    return True
 
 
 def summary_text(summary: Summary) -> str:

@@ -23,10 +23,10 @@ from tests.integration.test_cluster import START_SECONDS, client_of, ended, stat
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-TOTAL = 1_200
+TOTAL = 900
 RATE = 150
 SUBMITTED_AT_ONCE = 2
-ASK_SECONDS = 0.5
+ASK_SECONDS = 0.7
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.et import add, et
+from pasps.cluster.java import QUICK_JAVA
 from pasps.control.et_file import EtFile, OperatorTimes, et_path, parse, write_execution_times
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.data.et_events import EventFile, read_events
@@ -192,7 +193,14 @@ def test_on_a_cluster_the_code_is_shipped(session_cluster: DevCluster, tmp_path:
     # executors that looked where this process finds it would find something else
     (tmp_path / "prices_of_et_shop_five.py").rename(elsewhere / "prices_of_et_shop_five.py")
     words = [str(file), "--py-files", str(elsewhere / "prices_of_et_shop_five.py"), "-o", "orders=12", "--repeat", "1", "--rate", "1000"]
-    where = ["--master", session_cluster.state.spark, "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m"]
+    properties = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": " ".join(QUICK_JAVA),
+        "spark.executor.extraJavaOptions": " ".join(QUICK_JAVA),
+    }
+    conf = [word for key, value in properties.items() for word in ("--conf", f"{key}={value}")]
+    where = ["--master", session_cluster.state.spark, *conf]
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *words, *where, "--skip", "store", "--json"],
         capture_output=True,

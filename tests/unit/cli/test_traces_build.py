@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from pasps.cli.traces_build import add, summary_text, traces_build
+from pasps.cli.traces_build import add, are_few, summary_text, traces_build
 from pasps.data.build_summary import KeySummary, Summary
 from pasps.data.record_formats import FORMATS
 from pasps.errors import InvalidError
@@ -31,6 +32,19 @@ def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add(parser)
     return parser.parse_args(["x", "--out", "out", *words])
+
+
+def test_small_files_of_this_machine_are_few_records(tmp_path: Path) -> None:
+    small, large = tmp_path / "some" / "deep" / "small.csv", tmp_path / "large.csv"
+    small.parent.mkdir(parents=True)
+    small.write_text("time\n")
+    with large.open("wb") as file:
+        file.truncate(2**25 + 1)
+    assert are_few([str(small), str(tmp_path / "some")])
+    assert not are_few([str(small), str(large)])
+    assert not are_few([str(tmp_path)])
+    assert not are_few(["gs://bucket/logs"])
+    assert not are_few([str(tmp_path / "*.csv")])
 
 
 def test_a_summary_says_what_was_found() -> None:
