@@ -23,6 +23,8 @@ def filled(counts: DataFrame, first: int, last: int, step: int, *keys: str) -> D
     since, until = f"coalesce(before + {step}L, {first}L)", f"if(after IS NULL, {last}L, start)"
     spans = own.selectExpr(*keys, "start", "count", f"{since} AS since", f"{until} AS until")
     blocks = spans.selectExpr(*keys, "start", "count", "until", f"explode(sequence(since, until, {step * _BLOCK}L)) AS block")
+    # they are in order already; but Spark would compute both explosions in one loop, and hold all rows of a gap
+    blocks = blocks.sortWithinPartitions(*keys, "block")
     block_end = f"least(block + {step * (_BLOCK - 1)}L, until)"
     rows = blocks.selectExpr(*keys, "start", "count", f"explode(sequence(block, {block_end}, {step}L)) AS micros")
     return rows.selectExpr(*keys, "micros", "if(micros = start, count, 0L) AS count")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pasps.cli import exit_codes
 from pasps.cli.main import main
 from pasps.data.build import build_trace
 from pasps.data.build_request import BuildRequest
+from pasps.data.build_rows import filled
 from pasps.data.record_formats import Records
 from pasps.data.spark import spark_session
 from pasps.errors import BrokenError, InvalidError
@@ -100,6 +102,12 @@ def test_a_long_gap_is_filled_to_the_last_zero(spark: SparkSession, tmp_path: Pa
     assert found.steps == len(lines) - 1 == (5 * 3600 * 1000 - 500) // 250 + 1
     assert {line.split(",")[1] for line in lines[2:-1]} == {"0"}
     assert read_trace(str(tmp_path / "out" / "trace.csv")).spacing_seconds() == 0.25
+
+
+def test_the_rows_of_a_gap_are_never_held_together(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(spark.createDataFrame([(0, 1), (20_000_000, 1)], "start long, count long"), 0, 20_000_000, 1).explain()
+    # outermost first: two explosions without a sort between them are one loop, which gives its rows away only at its end
+    assert re.findall(r"(Generate|Sort|Window) ", capsys.readouterr().out) == ["Generate", "Sort", "Generate", "Window", "Sort"]
 
 
 def test_of_nothing_a_trace_without_rows_is_made_and_said(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
