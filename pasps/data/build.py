@@ -82,7 +82,7 @@ def _undone_by(*actions: Callable[[], object]) -> Iterator[None]:
 
 def _call_all(actions: Sequence[Callable[[], object]]) -> None:
     for action in actions:
-        with suppress(Py4JError, PySparkException):
+        with suppress(Py4JError, PySparkException, OSError):
             action()
 
 

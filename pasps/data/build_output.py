@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 
 from pyspark.sql import DataFrame
@@ -41,7 +42,12 @@ class Output:
 
     def discard(self) -> None:
         """Leave nothing, if it was not finished."""
-        self._files.delete(self._work)
+        local = shown(self._work)
+        if local != self._work:
+            # without Spark, whose process may be what has ended
+            shutil.rmtree(local, ignore_errors=True)
+        else:
+            self._files.delete(self._work)
 
     def finish(self, summary: Summary) -> None:
         """Give it its name, and the summary."""

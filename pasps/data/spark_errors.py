@@ -16,11 +16,14 @@ _USERS = {
     "UNABLE_TO_INFER_SCHEMA": "no such file is there; names that begin with _ or . are not read",
 }
 _CONNECTOR = "Spark has no connector for it; add one with --conf spark.jars.packages=GROUP:NAME:VERSION"
-_CURES = {
+CURES = {
     "No FileSystem for scheme": _CONNECTOR,
     "FileSystem not found": _CONNECTOR,
     "Java heap space": "give Spark more memory with --driver-memory, or with --conf spark.executor.memory=SIZE on a cluster",
+    "StackOverflowError": "a --pattern that repeats a group, as (a|b)*, needs as much as a line is long; write it (?:a|b)*+",
+    "Relative path in absolute URI": "Spark reads no file whose name has a colon; rename it",
 }
+"""What to do about something, by a sign of it."""
 _CODE = re.compile(r"^\[(?P<code>[A-Z_0-9.]+)\] ")
 _STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 
@@ -44,7 +47,7 @@ def translated(error: Exception) -> PaspsError:
     # a failed stage only repeats what failed in it
     outer = said[-1] if said[0].startswith("Job aborted") else said[0]
     words = [_without_code(text) for text in dict.fromkeys((outer, said[-1]))]
-    cures = [cure for sign, cure in _CURES.items() if any(sign in text for text in said)]
+    cures = [cure for sign, cure in CURES.items() if any(sign in text for text in said)]
     return BrokenError("; ".join(["Spark failed: " + words[0], *words[1:], *cures]))
 
 

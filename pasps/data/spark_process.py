@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -21,11 +23,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pasps.data.spark import is_local
-from pasps.data.spark_errors import errors_translated
+from pasps.data.spark_errors import CURES, errors_translated
 from pasps.errors import BrokenError
 
 _END_SECONDS = 10.0
+_BREAK_SECONDS = 2.0
 _REASON_LINES = 3
+_FATAL = re.compile(r"\b(?:java\.lang\.)?((?:OutOfMemory|StackOverflow)Error(?:: [^\n]*)?)")
 _COMPLAINT = re.compile(r"^(Error|Invalid|Exception in |(Caused by: )?[\w.$]+(Exception|Error):)| ERROR (?!SparkContext)")
 
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -61,11 +65,16 @@ def own_session(properties: Mapping[str, str]) -> Iterator[SparkSession]:
             # here, since Spark's process is asked what it meant, and will be gone
             with errors_translated():
                 yield session
+        except (BrokenError, OSError) as error:
+            if _is_of_connection(error) and _has_ended(gateway):
+                raise BrokenError(_why_ended(words)) from error
+            raise
         finally:
-            # a thread, since a cluster that is gone may never answer
-            stopper = threading.Thread(target=session.stop, daemon=True)
-            stopper.start()
-            stopper.join(_END_SECONDS)
+            if gateway.proc.poll() is None:
+                # a thread, since a cluster that is gone may never answer
+                stopper = threading.Thread(target=session.stop, daemon=True)
+                stopper.start()
+                stopper.join(_END_SECONDS)
             _end(gateway)
 
 
@@ -138,6 +147,27 @@ def _reason(error: BaseException, words: IO[bytes]) -> str:
     said = [line for line in lines if _COMPLAINT.search(line)]
     told = [line for line in str(error).splitlines() if line.strip()]
     return "; ".join(said[-_REASON_LINES:]) or (told[-1].strip() if told else type(error).__name__)
+
+
+def _is_of_connection(error: Exception) -> bool:
+    cause = error.__cause__
+    return isinstance(error, OSError) or (isinstance(cause, Py4JError) and not isinstance(cause, Py4JJavaError))
+
+
+def _has_ended(gateway: Any) -> bool:
+    """Whether Spark's process is gone: the connection to it breaks a moment before that."""
+    try:
+        gateway.proc.wait(_BREAK_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _why_ended(words: IO[bytes]) -> str:
+    words.seek(0)
+    said = _FATAL.findall(words.read().decode(errors="replace"))
+    cures = [cure for sign, cure in CURES.items() if any(sign in text for text in said)]
+    return "; ".join(["Spark's process has ended" + (f": {said[0]}" if said else ", and did not say why; was it killed?"), *cures])
 
 
 def _end(gateway: Any) -> None:

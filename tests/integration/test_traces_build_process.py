@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,12 +14,14 @@ import psutil
 import pytest
 from pyspark import SparkContext
 
+from pasps.cli import exit_codes
 from pasps.data import spark_process
 from pasps.data.spark import settings
 from tests.integration.running import as_in_a_terminal, until
 
 
-def test_ctrl_c_ends_spark_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("who", ["by Ctrl-C", "by the death of Java"])
+def test_a_build_that_is_ended_leaves_nothing(tmp_path: Path, who: str) -> None:
     records = tmp_path / "records.log"
     records.write_text("081109 203615 148 INFO dfs.DataNode: x\n" * 100_000)
     said = tmp_path / "said"
@@ -29,13 +32,21 @@ def test_ctrl_c_ends_spark_and_leaves_nothing(tmp_path: Path) -> None:
         until(lambda: "counting" in said.read_text() or process.poll() is not None, "the count to begin", 60)
         java = process.children(recursive=True)
         assert java
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 128 + signal.SIGINT
+        if who == "by Ctrl-C":
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 128 + signal.SIGINT
+        else:
+            for each in java:
+                each.kill()
+            assert process.wait(30) == exit_codes.BROKEN
     finally:
         if process.is_running():
             process.kill()
     assert not psutil.wait_procs(java, 10)[1]
-    assert said.read_text().splitlines() == ["starting Spark", "counting"]
+    lines = [line for line in said.read_text().splitlines() if not re.search(r", \d:\d\d:\d\d$", line)]
+    assert lines[:2] == ["starting Spark", "counting"]
+    ended = "pasps traces: Spark's process has ended, and did not say why; was it killed?"
+    assert lines[2:] == ([] if who == "by Ctrl-C" else [ended])
     assert {path.name for path in tmp_path.iterdir()} == {"records.log", "said"}
 
 
