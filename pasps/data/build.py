@@ -106,7 +106,7 @@ def _write_keys(session: SparkSession, output: Output, counted: DataFrame, step:
 
 def _check_apart(session: SparkSession, out: str, request: BuildRequest) -> None:
     """A build may neither replace its own records nor count what an earlier one wrote."""
-    for path in request.records.paths:
-        records = HadoopFiles(session, path).path.rstrip("/")
+    found = (match for path in request.records.paths for match in HadoopFiles(session, path).matching())
+    for records in found:
         if f"{out}/".startswith(f"{records}/") or f"{records}/".startswith(f"{out}/"):
             raise InvalidError(f"--out: {shown(out)} and the records at {shown(records)} are one in the other; give another directory")

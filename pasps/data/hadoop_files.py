@@ -41,6 +41,11 @@ class HadoopFiles:
         """What is in a directory, in order."""
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._path(path)))
 
+    def matching(self) -> list[str]:
+        """What there is under the path, which may be a pattern; each with its scheme, from the root."""
+        found = self._files.globStatus(self._path(self.path))
+        return [] if found is None else [str(status.getPath().toString()) for status in found]
+
     def make_directory(self, path: str) -> None:
         """Make it, and those it is in.
 

@@ -148,6 +148,7 @@ REFUSED = {
         "no build has written, such as 'x'",
     ),
     "in the records": (BuildRequest(Records(("{dir}",), "hdfs"), "{dir}/out"), "one in the other"),
+    "among the records of a pattern": (BuildRequest(Records(("{dir}/*",), "hdfs"), "{dir}/others", overwrite=True), "one in the other"),
     "no column": (BuildRequest(Records(("{dir}/records.log",), "csv", "ts"), "{dir}/out"), "'ts': it is the --time-column"),
     "no zone": (BuildRequest(Records(("{dir}/records.log",), "hdfs", time_zone="Mars/X"), "{dir}/out"), "Mars/X is invalid"),
     "no time format": (
