@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from pasps.errors import BrokenError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def shown(path: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
+from pasps.data.hadoop_files import HadoopFiles
 from pasps.data.series import Series, series_of
 from pasps.errors import BrokenError, InvalidError
 from pasps.spouts.trace_file import read_trace
@@ -29,8 +30,6 @@ T = TypeVar("T")
 _PYTHON_ERROR = re.compile(r"^[\w.]*(?:Error|Exception): .+$", re.MULTILINE)
 _OTHER_PYTHON = ("ModuleNotFoundError", "PYTHON_VERSION_MISMATCH", "pip install 'pasps[data]'")
 _CSV = re.compile(r"\.csv(\.\w+)?$", re.IGNORECASE)
-_WILD = re.compile(r"[*?\[{]")
-_SCHEME = re.compile(r"^\w[\w+.-]*://")
 _BUILT = "trace.parquet"
 _CHUNK_MICROSECONDS = 6 * 3600 * 1_000_000
 """Rows travel to Python by so many at once, not one by one."""
@@ -87,7 +86,7 @@ def read_series(session: SparkSession, paths: Sequence[str]) -> RDD[Series | Ref
     Raises:
         InvalidError: a Parquet directory has no columns time and count.
     """
-    names = [_found(path) for path in paths]
+    names = [name for path in paths for name in _found(session, path)]
     frames = [_parquet_rows(session, name) for name in names if not _CSV.search(name)]
     if csvs := [name for name in names if _CSV.search(name)]:
         frames.append(_csv_rows(session, csvs))
@@ -124,14 +123,21 @@ def raise_refused(refused: Refused) -> NoReturn:
     raise InvalidError(refused.problem)
 
 
-def _found(path: str) -> str:
-    """What to read: of a build's directory its trace, of another one of this machine its CSV files if it has no Parquet."""
-    local = Path(path)
-    if _SCHEME.match(path) or _WILD.search(path) or not local.is_dir():
-        return path
-    if (local / _BUILT).exists():
-        return str(local / _BUILT)
-    return str(local / "*.csv") if any(local.glob("*.csv")) and not any(local.rglob("*.parquet")) else path
+def _found(session: SparkSession, path: str) -> list[str]:
+    """What to read: of a directory that a build has made its trace, of another one its CSV files if it has no Parquet."""
+    files = HadoopFiles(session, path)
+    matching = files.matching()
+    if not any(files.is_directory(match) for match in matching):
+        return [path]
+    return [_of_directory(files, match) if files.is_directory(match) else match for match in matching]
+
+
+def _of_directory(files: HadoopFiles, directory: str) -> str:
+    names = files.names(directory)
+    if _BUILT in names:
+        return f"{directory}/{_BUILT}"
+    has_parquet = any(name.endswith(".parquet") or "=" in name for name in names)
+    return f"{directory}/*.csv" if any(name.endswith(".csv") for name in names) and not has_parquet else directory
 
 
 def _csv_rows(session: SparkSession, paths: Sequence[str]) -> DataFrame:

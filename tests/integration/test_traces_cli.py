@@ -140,6 +140,20 @@ def test_csv_is_read_as_it_is_meant_or_refused(tmp_path: Path, spark: SparkSessi
             assert each.counts.tolist() == expected
 
 
+def test_directories_of_builds_are_found_under_patterns_and_schemes(tmp_path: Path, spark: SparkSession) -> None:
+    rows = spark.sql("SELECT timestamp_seconds(id) AS time, id AS count FROM range(3)")
+    for name in ("one", "two"):
+        rows.write.parquet(str(tmp_path / name / "trace.parquet"))
+        (tmp_path / name / "trace.csv").write_text("time,count\n0,9\n")
+        (tmp_path / name / "summary.json").write_text("{}")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.csv").write_text(CSV["plain"][0])
+    for paths in ([f"{tmp_path}/*"], [(tmp_path / name).as_uri() for name in ("one", "two", "texts")]):
+        found = {each.name: each.counts.tolist() for each in read_series(spark, paths).collect() if not isinstance(each, Refused)}
+        built = {f"{tmp_path}/{name}/trace.parquet": [0.0, 1.0, 2.0] for name in ("one", "two")}
+        assert found == {**built, f"{tmp_path}/texts/a.csv": [1.0, 2.0]}
+
+
 def test_parquet_that_is_no_trace_is_refused(tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     spark.range(3).write.parquet(str(tmp_path / "ids"))
     said = refused(capsys, "describe", tmp_path / "ids")
