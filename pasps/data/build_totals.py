@@ -11,9 +11,14 @@ from pyspark.sql.functions import expr
 
 from pasps.data.build_request import BuildRequest
 from pasps.data.build_summary import KeySummary, Summary, key_files
+from pasps.data.dense_span import Bucket, densest
 from pasps.data.record_source import REASONS, Kind
-from pasps.data.steps import SECOND, iso_time, step_micros, step_start
+from pasps.data.steps import END_MICROS, SECOND, iso_time, step_micros, step_start
 from pasps.errors import InvalidError
+
+_STRETCHES = 100
+"""A trace that is as long as it may be is looked at in so many stretches, when it would be longer."""
+_MOST_STRETCHES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,8 @@ def totals(counts: DataFrame, request: BuildRequest) -> Totals:
     seen = (min(row["first"] for row in counted), max(row["last"] for row in counted))
     first, last = (step_start(moment, step) for moment in seen)
     steps = (last - first) // step + 1
-    _check_steps(steps, request, seen)
-    if keys is not None:
-        _check_steps(steps * len(keys), request, seen, f" for each of {len(keys)} keys")
+    if steps * len(keys or (1,)) > request.most_steps:
+        raise _too_long(counts, request, Totals(kinds, steps, first, last, seen, keys=keys))
     peak = per_step(counts, request).selectExpr(most).collect()[0]["most"] if has_key else counted[0]["most"]
     return Totals(kinds, steps, first, last, seen, peak["count"], -peak["back"], keys)
 
@@ -117,10 +121,19 @@ def _keys(rows: Sequence[Row], request: BuildRequest) -> dict[str, KeySummary]:
     }
 
 
-def _check_steps(steps: int, request: BuildRequest, seen: tuple[int, int], each: str = "") -> None:
-    if steps > request.most_steps:
-        raise InvalidError(
-            f"records from {iso_time(seen[0])} to {iso_time(seen[1])} make {steps:,} steps of {request.step}{each}, more than the"
-            f" {request.most_steps:,} of --most-steps; leave records with a wrong time out with --from and --until,"
-            " take a longer --step, or raise --most-steps"
-        )
+def _too_long(counts: DataFrame, request: BuildRequest, found: Totals) -> InvalidError:
+    """Says also which records to leave out for a trace that is not: one wrong year among millions is hard to find."""
+    step, keys = step_micros(request.step), len(found.keys or (1,))
+    each = f" for each of {keys} keys" if keys > 1 else ""
+    width = max(1, request.most_steps // keys // _STRETCHES)
+    numbers = "sum(count) AS records", "min(first) AS first", "max(last) AS last"
+    stretches = counts.where(f"kind = {Kind.COUNTED}").groupBy(expr(f"floor(start / {step * width}L) AS number"))
+    rows = stretches.agg(*(expr(number) for number in numbers)).orderBy("records", ascending=False).limit(_MOST_STRETCHES).collect()
+    most = densest([Bucket(*row) for row in rows], _STRETCHES)
+    since, until = step_start(most.first, step), min(step_start(most.last, step) + step, END_MICROS - 1)
+    first, last = map(iso_time, found.seen or (0, 0))
+    return InvalidError(
+        f"records from {first} to {last} make {found.steps * keys:,} steps of {request.step}{each}, more than the"
+        f" {request.most_steps:,} of --most-steps; {most.records:,} of the {found.counted:,} are kept with"
+        f" --from {iso_time(since)} --until {iso_time(until)}; or take a longer --step, or raise --most-steps"
+    )

@@ -162,7 +162,8 @@ REFUSED = {
     ),
     "too many steps": (
         BuildRequest(Records(("{dir}/records.log",), "regex", pattern=PATTERN), "{dir}/out", most_steps=1000),
-        "from 2024-02-29T23:59:57Z to 2030-01-01T00:00:00Z make 184,204,804 steps of 1s, more than the 1,000 of --most-steps",
+        "from 2024-02-29T23:59:57Z to 2030-01-01T00:00:00Z make 184,204,804 steps of 1s, more than the 1,000 of --most-steps;"
+        " 3 of the 4 are kept with --from 2024-02-29T23:59:57Z --until 2024-03-01T00:00:03Z; or take a longer --step",
     ),
     "too many keys": (
         BuildRequest(Records(("{dir}/records.log",), "regex", pattern=PATTERN, key="who"), "{dir}/out", "1d", most_keys=2),
