@@ -14,7 +14,7 @@ from itertools import pairwise
 from pasps.data.arrays import Floats, np
 from pasps.data.joining import faded, limited, steepest
 from pasps.data.spikes import Spike, find_spikes
-from pasps.data.stretches import FADE_ROWS, Pool, Stretch, alternating
+from pasps.data.stretches import FADE_ROWS, LEAST_EVENTS, Pool, Stretch, alternating
 from pasps.errors import InvalidError
 
 
@@ -58,7 +58,8 @@ def _chosen(pool: Pool) -> list[Stretch]:
     if not pool.ups and not pool.downs:
         raise InvalidError(
             f"{pool.rows:,} rows in {pool.traces} traces have no spike of {wanted.least_magnitude:g} to {wanted.most_magnitude:g} times "
-            f"the level before it that lasts at most {wanted.share_rows} rows; give other traces, or other magnitudes"
+            f"the level before it, with {LEAST_EVENTS / wanted.smooth_rows:g} events a row there, that lasts at most {wanted.share_rows} "
+            "rows; give other traces, or other magnitudes"
         )
     queue = list(alternating(pool.ups, pool.downs))
     chosen = _filling(queue, wanted.length) if wanted.spikes is None else _counted(queue, wanted.spikes, wanted.length)

@@ -20,6 +20,8 @@ from pasps.data.windows import moving_average
 from pasps.errors import InvalidError
 
 FADE_ROWS = 4
+LEAST_EVENTS = 10
+"""At the level before a spike, in the rows that are smoothed into one: below that, what looks quiet is noise once it is scaled up."""
 SHORTEST = 20
 """Rows of a test stream."""
 _CHOICE = 4
@@ -136,7 +138,7 @@ def stretches_of(series: Series, wanted: Wanted) -> Iterator[Stretch]:
 
 def _stretch(series: Series, first: int, values: Floats, spike: Spike, quiet: tuple[int, int], wanted: Wanted) -> Stretch | None:
     """The stretch of a spike in one piece of a trace, which begins at row `first`; None if it does not fit."""
-    if spike.size > math.log(wanted.most_magnitude):
+    if spike.size > math.log(wanted.most_magnitude) or spike.before * wanted.smooth_rows < LEAST_EVENTS:
         return None
     context = wanted.context_rows(spike.rows)
     need = rows_to_level(values[spike.onset : spike.end + 1] / max(spike.before, LEAST_LEVEL)) + FADE_ROWS
