@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from operator import methodcaller
 from typing import Any
 
-from pasps.connectors.kafka_partitions import Key
+from pasps.connectors.kafka_partitions import Headers, Key
 from pasps.connectors.kafka_settings import PASSED_ON, KafkaSettings
 from pasps.errors import ConfigError, InvalidError
 
@@ -21,6 +22,7 @@ __all__ = [
     "KafkaException",
     "ask_committed",
     "ask_offsets",
+    "headers_of",
     "key_of",
     "open_admin",
     "open_consumer",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 _ANSWER_SECONDS = 5.0
+_headers = methodcaller("headers")
+"""For a name that is not UTF-8 the client returns a list and sets an error; calls by C always see that, Python's fast ones do not."""
 
 
 class _NoLostConnections(logging.Filter):
@@ -117,6 +121,18 @@ def partition_of(key: Key, offset: int | None = None) -> Any:
 def key_of(partition: Any) -> Key:
     """And back."""
     return partition.topic, partition.partition
+
+
+def headers_of(message: Any) -> Headers:
+    """The headers of a message. Asked once: after an error the client gives a list with holes.
+
+    Raises:
+        ValueError: the client cannot give them, since the name of one is not UTF-8.
+    """
+    try:
+        return tuple(_headers(message) or ())
+    except Exception as error:  # a SystemError, whose cause says why
+        raise ValueError(f"its headers: {error.__cause__ or error}") from error
 
 
 def words_of(error: Any) -> str:

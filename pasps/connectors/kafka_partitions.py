@@ -7,6 +7,8 @@ from typing import Any
 
 Key = tuple[str, int]
 """Topic and number of a partition."""
+Headers = tuple[tuple[str, bytes | None], ...]
+NO_HEADERS: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class KafkaRecord:
     key: bytes | None
     value: bytes | None
     seconds: float | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: Headers = NO_HEADERS
 
     def __str__(self) -> str:
         return f"message {self.offset} of {self.topic}[{self.partition}]"

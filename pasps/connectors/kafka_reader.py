@@ -9,10 +9,10 @@ from threading import Condition
 from typing import Any
 
 from pasps.clock import Clock
-from pasps.connectors.kafka_client import KafkaException, key_of, open_admin, open_consumer, partition_of, words_of
+from pasps.connectors.kafka_client import KafkaException, headers_of, key_of, open_admin, open_consumer, partition_of, words_of
 from pasps.connectors.kafka_dead import DeadLetters
 from pasps.connectors.kafka_ends import Ends
-from pasps.connectors.kafka_partitions import KafkaRecord, Key, Partition, Partitions
+from pasps.connectors.kafka_partitions import NO_HEADERS, KafkaRecord, Key, Partition, Partitions
 from pasps.connectors.kafka_pauses import Pauses
 from pasps.connectors.kafka_settings import KafkaSettings
 from pasps.connectors.kafka_troubles import Troubles
@@ -96,7 +96,8 @@ class KafkaReader(Reader):
         self._pauses.resume(self._consumer, self._parts.owned)
         message = self._consumer.poll(self._wait_seconds)
         if message is not None:
-            self._keep([message, *self._consumer.consume(_AHEAD - len(self._ahead), timeout=0)])
+            self._keep([message])  # before anything that might raise: it has left the client
+            self._keep(self._consumer.consume(_AHEAD - len(self._ahead), timeout=0))
 
     def _keep(self, messages: list[Any]) -> None:
         with self._lock:
@@ -109,11 +110,7 @@ class KafkaReader(Reader):
                 if partition is None:
                     continue  # revoked since it was fetched
                 partition.arrived(message.offset())
-                if error is None:
-                    record = _record(message)
-                    self._ahead.append(Event(partition, record, record.seconds))
-                else:
-                    self._ahead.append((partition, message.offset()))
+                self._ahead.append(_event(partition, message) if error is None else (partition, message.offset()))
 
     def _hold(self, now: float) -> None:
         """There is no room."""
@@ -238,14 +235,14 @@ class KafkaReader(Reader):
         return self._parts.settled
 
 
-def _record(message: Any) -> KafkaRecord:
+def _event(partition: Partition, message: Any) -> Event:
+    """One whose headers the client cannot give is an event too; else the next would pass its offset, and it would be lost unseen."""
     kind, millis = message.timestamp()
-    return KafkaRecord(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.key(),
-        message.value(),
-        millis / 1000 if kind else None,
-        tuple(message.headers() or ()),
-    )
+    seconds = millis / 1000 if kind else None
+    headers, trouble = NO_HEADERS, ""
+    try:
+        headers = headers_of(message)
+    except ValueError as error:
+        trouble = str(error)
+    record = KafkaRecord(message.topic(), message.partition(), message.offset(), message.key(), message.value(), seconds, headers)
+    return Event(partition, record, seconds, trouble)

@@ -34,13 +34,17 @@ class Event:
     must not wait until it sees the last id of the dead instance once more.
     """
 
-    __slots__ = ("due", "place", "record", "row")
+    __slots__ = ("due", "place", "record", "row", "trouble")
 
-    def __init__(self, place: Any, record: Any, due: float | None) -> None:
-        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch."""
+    def __init__(self, place: Any, record: Any, due: float | None, trouble: str = "") -> None:
+        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch.
+
+        `trouble` says why the record is not whole: then it is given up, and `values` is not asked.
+        """
         self.place = place
         self.record = record
         self.due = due
+        self.trouble = trouble
         self.row: Sequence[Any] | None = None
 
     def __repr__(self) -> str:
@@ -183,6 +187,9 @@ class ReadAheadSpout(Spout):
     def _emit(self, event: Event) -> None:
         if not self._reader.owns(event):
             self._forget(event)
+            return
+        if event.trouble:
+            self._give_up(event, f"cannot be read: {event.trouble}")
             return
         try:
             row = event.row = self.values(event.record) if event.row is None else event.row

@@ -16,11 +16,13 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 _HANDLE, _NUMBER, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
-_CALLS: dict[str, tuple[Any, list[Any]]] = {
+_CALLS: dict[str, tuple[Any, list[Any] | None]] = {
     "rd_kafka_conf_new": (_HANDLE, []),
     "rd_kafka_conf_set": (_NUMBER, [_HANDLE, _TEXT, _TEXT, _TEXT, ctypes.c_size_t]),
     "rd_kafka_new": (_HANDLE, [_NUMBER, _HANDLE, _TEXT, ctypes.c_size_t]),
     "rd_kafka_destroy": (None, [_HANDLE]),
+    "rd_kafka_flush": (_NUMBER, [_HANDLE, _NUMBER]),
+    "rd_kafka_producev": (_NUMBER, None),  # as many arguments as one likes
     "rd_kafka_mock_cluster_new": (_HANDLE, [_HANDLE, _NUMBER]),
     "rd_kafka_mock_cluster_destroy": (None, [_HANDLE]),
     "rd_kafka_mock_cluster_bootstraps": (_TEXT, [_HANDLE]),
@@ -31,6 +33,8 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
     "rd_kafka_mock_broker_set_up": (_NUMBER, [_HANDLE, ctypes.c_int32]),
 }
 _PRODUCER = 0
+_END, _TOPIC, _VALUE, _HEADER = 0, 1, 4, 9
+"""What follows in the arguments of rd_kafka_producev."""
 _SECONDS = 10.0
 
 
@@ -52,11 +56,7 @@ class KafkaMock:
 
     def __init__(self) -> None:
         self._library = _library()
-        error = ctypes.create_string_buffer(512)
-        conf = self._library.rd_kafka_conf_new()
-        self._library.rd_kafka_conf_set(conf, b"log_level", b"0", error, len(error))
-        self._client = self._library.rd_kafka_new(_PRODUCER, conf, error, len(error))
-        assert self._client, error.value.decode()
+        self._client = self._producer(b"log_level", b"0")
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, 1)
         # it waits 3 s for more members otherwise, and members that are to be gone sooner break it
         self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 100)
@@ -83,6 +83,23 @@ class KafkaMock:
         for value in values:
             producer.produce(topic, value, partition=partition, **more)
         assert producer.flush(_SECONDS) == 0
+
+    def send_with_header(self, topic: str, name: bytes, value: bytes) -> None:
+        """As producers in C, Go or Rust may: the header's name is any bytes."""
+        producer = self._producer(b"bootstrap.servers", self.brokers.encode())
+        where = (_TOPIC, _TEXT(topic.encode()), _VALUE, _TEXT(value), ctypes.c_size_t(len(value)))
+        header = (_HEADER, _TEXT(name), _TEXT(b"v"), ctypes.c_ssize_t(1))
+        assert self._library.rd_kafka_producev(_HANDLE(producer), *where, *header, _END) == 0
+        assert self._library.rd_kafka_flush(producer, int(_SECONDS * 1000)) == 0
+        self._library.rd_kafka_destroy(producer)
+
+    def _producer(self, name: bytes, value: bytes) -> Any:
+        error = ctypes.create_string_buffer(512)
+        conf = self._library.rd_kafka_conf_new()
+        self._library.rd_kafka_conf_set(conf, name, value, error, len(error))
+        producer = self._library.rd_kafka_new(_PRODUCER, conf, error, len(error))
+        assert producer, error.value.decode()
+        return producer
 
     def committed(self, group: str, topic: str, partitions: int) -> list[int]:
         """The offset of each partition; -1001: none."""

@@ -183,6 +183,20 @@ def test_a_topic_that_is_not_there_is_told_of_and_read_when_it_is(kafka: KafkaMo
     until(task.taken(1), "the message")
 
 
+def test_a_header_that_the_client_cannot_give_makes_one_message_unreadable(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.send("numbers", 0, [b"x"] * 100)  # after some calls Python's fast ones take over, which see no error
+    kafka.send_with_header("numbers", b"caf\xe9", b"odd")
+    kafka.send("numbers", 0, [b"x"] * 100)
+    task = Task(kafka)
+    tasks.append(task)
+    until(task.taken(201), "all messages")
+    (odd,) = [event for event in task.events if event.trouble]
+    assert (odd.record.offset, odd.record.value, odd.record.headers) == (100, b"odd", ())
+    assert odd.trouble.startswith("its headers: 'utf-8' codec can't decode byte 0xe9")
+    assert task.reader.news() == []
+
+
 def test_a_group_that_begins_at_the_end_does_not_lose_its_beginning(kafka: KafkaMock, tasks: list[Task]) -> None:
     kafka.topic("numbers", 1)
     kafka.send("numbers", 0, [b"old"] * 5)

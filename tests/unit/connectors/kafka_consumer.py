@@ -59,6 +59,7 @@ class Message:
     trouble: Error | None = None
     data: bytes = b"value"
     stamp: tuple[int, int] = (1, 1_700_000_000_500)
+    bad_headers: Exception | None = None
 
     def topic(self) -> str:
         return self.key_of_it[0]
@@ -82,6 +83,8 @@ class Message:
         return self.stamp
 
     def headers(self) -> list[tuple[str, bytes]] | None:
+        if self.bad_headers is not None:
+            raise self.bad_headers
         return [("trace", b"1")]
 
 
@@ -94,6 +97,7 @@ class FakeConsumer:
     paused: set[Key] = field(default_factory=set)
     ends: dict[Key, int] = field(default_factory=dict)
     refuses: Exception | None = None
+    breaks: Exception | None = None
     topics: list[str] = field(default_factory=list)
     owned: list[Key] = field(default_factory=list)
     closed: bool = False
@@ -142,6 +146,8 @@ class FakeConsumer:
 
     def consume(self, most: int, timeout: float) -> list[Message]:
         found: list[Message] = []
+        if self.breaks is not None:
+            raise self.breaks
         while len(found) < most and self.events and isinstance(self.events[0], Message):
             found.append(self.events.popleft())
         return found

@@ -6,6 +6,7 @@ from dataclasses import replace
 from threading import Event as Flag
 from typing import cast
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from tests.unit.connectors.kafka_consumer import KEY, OTHER, Error, Run
@@ -34,6 +35,36 @@ def test_a_message_without_a_time_is_due_when_nobody_knows() -> None:
     run.client.events[-1] = replace(run.client.events[-1], stamp=(0, -1))
     run.read()
     assert (run.take(), run.events[0].due) == ([4], None)
+
+
+def test_a_message_whose_headers_cannot_be_read_is_an_event_and_those_after_it_come() -> None:
+    run = Run()
+    run.client.assign(KEY)
+    run.client.give(KEY, 4, 5, 6)
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = UnicodeDecodeError("utf-8", b"caf\xe9", 3, 4, "unexpected end of data")
+    run.client.events[-2] = replace(run.client.events[-2], bad_headers=error)
+    run.read()
+    assert run.take() == [4, 5, 6]
+    assert [event.trouble[:21] for event in run.events] == ["", "its headers: 'utf-8' ", ""]
+    assert (run.events[1].record.value, run.events[1].record.headers) == (b"value", ())
+    for event in run.events:
+        run.reader.done(event)
+    run.clock.advance(1.0)
+    run.read()
+    assert run.client.commits == [{KEY: 7}]
+
+
+def test_a_message_that_was_polled_is_kept_though_the_client_raises_then() -> None:
+    run = Run()
+    run.client.assign(KEY)
+    run.client.give(KEY, 4, 5)
+    run.client.breaks = KafkaException(KafkaError(KafkaError.UNKNOWN, "not now"))
+    with pytest.raises(KafkaException):
+        run.read()
+    run.client.breaks = None
+    run.read()
+    assert run.take() == [4, 5]
 
 
 def test_offsets_are_committed_once_a_second_up_to_the_first_that_is_not_done() -> None:

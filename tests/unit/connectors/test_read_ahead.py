@@ -159,6 +159,16 @@ def test_what_cannot_be_read_is_put_aside_at_once() -> None:
         assert errors(run) == ["404 cannot be read: no number: it goes nowhere"]
 
 
+def test_what_came_in_parts_only_is_put_aside_and_values_not_asked() -> None:
+    Reads.bad = frozenset([2])
+    run, reader = started()
+    with run:
+        reader.put(1)
+        reader.waiting.append(Event(None, 2, None, "its headers: no text"))
+        run.advance(1.0)
+        assert (emitted(run), reader.aside) == ([1], [(2, "cannot be read: its headers: no text")])
+
+
 def test_a_row_that_does_not_fit_is_a_failure_of_that_event_alone() -> None:
     class Wide(Reads):
         def values(self, record: Any) -> Sequence[Any] | None:
