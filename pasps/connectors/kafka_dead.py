@@ -15,7 +15,7 @@ _FLUSH_SECONDS = 2.0
 
 
 class DeadLetters:
-    """`put` is called by the spout, everything else by the reader's thread."""
+    """`put` and `len` are called by the spout, everything else by the reader's thread."""
 
     def __init__(
         self,
@@ -33,9 +33,15 @@ class DeadLetters:
         self._waiting: deque[tuple[Event, str]] = deque()
         self._producer = connect(settings)
         self._done, self._tell = done, tell
+        self._put = self._arrived = 0
+
+    def __len__(self) -> int:
+        """How many are not there yet."""
+        return self._put - self._arrived
 
     def put(self, event: Event, reason: str) -> None:
         """It is to go there."""
+        self._put += 1
         self._waiting.append((event, reason))
 
     def send(self) -> None:
@@ -60,6 +66,7 @@ class DeadLetters:
 
     def _delivered(self, event: Event, reason: str, error: Any, _: Any) -> None:
         if error is None:
+            self._arrived += 1
             self._done(event)
         else:
             self._tell(f"{words_of(error)}; {event.record} could not be put into {self._topic!r}, and is tried again")

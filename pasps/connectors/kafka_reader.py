@@ -225,6 +225,10 @@ class KafkaReader(Reader):
         self._dead.put(event, reason)
         return f"it goes to the topic {self._settings.dead_topic!r}"
 
+    def parting(self) -> int:
+        """Those that wait for that topic, or are on their way."""
+        return 0 if self._dead is None else len(self._dead)
+
     def backlog(self) -> int | None:
         """The lag of this task's partitions."""
         with self._lock:

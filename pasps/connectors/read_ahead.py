@@ -111,6 +111,10 @@ class Reader(ABC):
         """It is given up: bring it to where such events go. Says in words where that is."""
 
     @abstractmethod
+    def parting(self) -> int:
+        """How many events were put aside and are not yet where they go; they count as in flight."""
+
+    @abstractmethod
     def backlog(self) -> int | None:
         """Events that are due and were not taken yet; None while that is not known."""
 
@@ -170,7 +174,7 @@ class ReadAheadSpout(Spout):
         self._look()
         if self._emit_again():
             return
-        events = self._reader.take(min(_MOST, self._most_pending - self._open))
+        events = self._reader.take(max(0, min(_MOST, self._most_pending - self._open - self._reader.parting())))
         self._open += len(events)
         for event in events:
             self._emit(event)

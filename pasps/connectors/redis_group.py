@@ -28,6 +28,10 @@ class AwayError(BrokenError):
     """Redis did not do it; the message says why, and what to do where that is known. Whether it was done is not known."""
 
 
+class RefusedError(AwayError):
+    """Redis is there and has answered no: it was not done."""
+
+
 class NoGroupError(AwayError):
     """The stream or its group is not there (any more)."""
 
@@ -105,14 +109,18 @@ class RedisGroup:
         """These are done."""
         self._do("xack", *self._names[:2], *ids)
 
-    def move(self, entry: RedisEntry, target: str, reason: str) -> None:
-        """Append it to another stream and ack it, both or none."""
+    def copy(self, entry: RedisEntry, target: str, reason: str) -> None:
+        """Append it to another stream. Not in one transaction with its ack: Redis would ack it also where it cannot append it.
+
+        Raises:
+            RefusedError: it cannot be appended there.
+        """
         fields: dict[Any, Any] = {**entry.fields, "pasps.stream": entry.stream, "pasps.id": entry.id, "pasps.reason": reason}
-        pipeline = self._client.pipeline(transaction=True)
-        pipeline.xadd(target, fields)
-        pipeline.xack(*self._names[:2], entry.id)
         try:
-            pipeline.execute()
+            self._client.xadd(target, fields)
+        except ResponseError as error:
+            cure = self._cure(error, target, "redis.dead.stream")
+            raise RefusedError(self._words(error, cure)) from error
         except (RedisError, OSError) as error:
             raise self._away(error) from error
 
@@ -142,20 +150,23 @@ class RedisGroup:
             raise self._away(error) from error
 
     def _away(self, error: Exception) -> AwayError:
-        words, cure = str(error).rstrip("."), self._cure(error)
+        words = str(error)
         kind = NoGroupError if words.startswith("NOGROUP") or "no such key" in words else AwayError
-        return kind(f"Redis at {self.place}: {words}" + (f"; {cure}" if cure else ""))
+        return kind(self._words(error, self._cure(error, self._settings.stream, "redis.stream")))
 
-    def _cure(self, error: Exception) -> str:
+    def _words(self, error: Exception, cure: str) -> str:
+        return f"Redis at {self.place}: {str(error).rstrip('.')}" + (f"; {cure}" if cure else "")
+
+    def _cure(self, error: Exception, stream: str, key: str) -> str:
         words = str(error)
         if isinstance(error, AuthenticationError):
             return f"correct the user in 'redis.url', and the password in 'redis.password.file' or {PASSWORD_VARIABLE}"
         if isinstance(error, NoPermissionError):
-            return f"its user needs the stream commands on {self._settings.stream!r}"
+            return f"its user needs the stream commands on {stream!r}"
         if isinstance(error, ReadOnlyError):
             return "that is a replica; 'redis.url' must name the primary"
         if words.startswith("WRONGTYPE"):
-            return f"the key {self._settings.stream!r} holds something that is no stream; correct 'redis.stream'"
+            return f"the key {stream!r} holds something that is no stream; correct {key!r}"
         if "unknown command" in words:
             return "Redis 6.2 or newer is needed"
         return ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pasps.clock import Clock
 from pasps.connectors.read_ahead import Event, Reader
+from pasps.connectors.redis_dead import DeadEntries
 from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
 from pasps.connectors.redis_group import AwayError, NoGroupError
 from pasps.connectors.redis_settings import RedisSettings
@@ -38,7 +39,7 @@ class RedisReader(Reader):
         self._ahead: deque[Event] = deque()
         self._room = Condition()
         self._acks: deque[str] = deque()
-        self._aside: deque[tuple[RedisEntry, str]] = deque()
+        self._dead = DeadEntries(settings, group, self._acks.append, self.tell)
         self._sending: list[str] = []
         self._held: set[str] = set()
         """Everything that was read and is not acked. The thread's own, like all that follows."""
@@ -66,7 +67,7 @@ class RedisReader(Reader):
         try:
             if not self._joined:
                 self._join()
-            self._send()
+            self._send(now)
             self._keep_in_touch(now)
             self._read()
             self._pause = 0.0
@@ -92,25 +93,18 @@ class RedisReader(Reader):
         newest = self._group.newest()
         return FIRST if newest is None or place_of(newest) < place_of(self._last) else self._last
 
-    def _send(self) -> None:
+    def _send(self, now: float) -> None:
         """What could not be sent is kept for the next time."""
+        self._dead.send(now)
         for _ in range(_MOST_BATCHES):
             while self._acks and len(self._sending) < _MOST_ACKS:
                 self._sending.append(self._acks.popleft())
             if not self._sending:
                 break
             self._group.ack(self._sending)
-            self._acked(self._sending)
+            self._held.difference_update(self._sending)
+            self._settled += len(self._sending)
             self._sending = []
-        while self._aside and self._settings.dead_stream is not None:
-            entry, reason = self._aside[0]
-            self._group.move(entry, self._settings.dead_stream, reason)
-            self._acked([entry.id])
-            self._aside.popleft()
-
-    def _acked(self, ids: list[str]) -> None:
-        self._held.difference_update(ids)
-        self._settled += len(ids)
 
     def _keep_in_touch(self, now: float) -> None:
         """Ask for the lag; show that this member lives before its entries seem abandoned; take over what others left."""
@@ -180,7 +174,7 @@ class RedisReader(Reader):
         """Ack what is done. What is not stays with this member's name, for whoever bears it next."""
         try:
             if self._joined:
-                self._send()
+                self._send(self._clock.now())
         except AwayError as error:
             _log.warning("%s: the last acks did not arrive: %s", self._settings.where, error)
         self._group.close()
@@ -208,8 +202,12 @@ class RedisReader(Reader):
         if self._settings.dead_stream is None:
             self.done(event)
             return "it is left out; with 'redis.dead.stream' it would be kept"
-        self._aside.append((event.record, reason))
+        self._dead.put(event.record, reason)
         return f"it goes to the stream {self._settings.dead_stream!r}"
+
+    def parting(self) -> int:
+        """Those that wait for that stream."""
+        return len(self._dead)
 
     def backlog(self) -> int | None:
         """This task's share of what was given to nobody, and what it was given and has not taken."""

@@ -1,6 +1,7 @@
 """Entries of a Redis stream, at least once; a consumer group says which are done (docs/redis-streams.md).
 
-Layout: redis_settings (the keys), redis_entries <- redis_group (the commands) <- redis_reader (the thread) <- redis_streams.
+Layout: redis_settings (the keys), redis_entries <- redis_group (the commands) <- redis_dead <- redis_reader (the
+thread) <- redis_streams.
 """
 
 from __future__ import annotations

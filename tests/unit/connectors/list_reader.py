@@ -16,7 +16,7 @@ class ListReader(Reader):
         self.lost: set[int] = set()
         self.finished: list[int] = []
         self.aside: list[tuple[int, str]] = []
-        self.sure = 0
+        self.sure = self.away = 0
         self.started = self.closed = False
 
     def put(self, *numbers: int) -> None:
@@ -46,6 +46,9 @@ class ListReader(Reader):
     def set_aside(self, event: Event, reason: str) -> str:
         self.aside.append((event.record, reason))
         return "it goes nowhere"
+
+    def parting(self) -> int:
+        return self.away
 
     def backlog(self) -> int | None:
         return len(self.waiting)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pasps import TopologyContext
 from pasps.connectors.read_ahead import Event
 from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of
-from pasps.connectors.redis_group import AwayError, NoGroupError
+from pasps.connectors.redis_group import AwayError, NoGroupError, RefusedError
 from pasps.connectors.redis_reader import RedisReader
 from pasps.connectors.redis_settings import RedisSettings, settings_of
 from pasps.testing import FakeClock
@@ -46,6 +46,7 @@ class Stream:
     dead: list[tuple[str, str]] = field(default_factory=list)
     knows_lag: bool = True
     away: str = ""
+    refuses: str = ""
     answers_lost: int = 0
 
     def add(self, *numbers: int) -> None:
@@ -70,6 +71,7 @@ class Member:
     joined_at: list[str] = field(default_factory=list)
     acks: list[list[str]] = field(default_factory=list)
     closed: int = 0
+    refused: int = 0
 
     def _check(self) -> None:
         if self.stream.away:
@@ -131,8 +133,12 @@ class Member:
         for i in ids:
             self.stream.pending.pop(i, None)
 
-    def move(self, entry: RedisEntry, target: str, reason: str) -> None:
-        self.ack([entry.id])
+    def copy(self, entry: RedisEntry, target: str, reason: str) -> None:
+        if self.stream.away:
+            raise AwayError(self.stream.away)
+        if self.stream.refuses:
+            self.refused += 1
+            raise RefusedError(self.stream.refuses)
         self.stream.dead.append((f"{target}:{entry.id}", reason))
 
     def lag(self) -> int | None:

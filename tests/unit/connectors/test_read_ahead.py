@@ -3,84 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Event as Flag
 from typing import Any
 
 import pytest
 
-from pasps import Bolt, Topology, Tuple
+from pasps import Topology
 from pasps.connectors.read_ahead import Event, ReadAheadSpout, Reader
-from pasps.runtime.spout_executor import SpoutExecutor
 from pasps.testing import StepRun
 from tests.unit.connectors.list_reader import ListReader
-
-
-class Reads(ReadAheadSpout):
-    outputs = ["number"]
-    most_pending, most_tries = 100, None
-    bad: frozenset[int] = frozenset()
-
-    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
-        self.reader = ListReader()
-        self.read_from(self.reader, type(self).most_pending, type(self).most_tries)
-
-    def values(self, record: Any) -> Sequence[Any] | None:
-        if record in type(self).bad:
-            raise LookupError(f"{record} is bad")
-        if record == 404:
-            raise ValueError("no number")
-        return None if record < 0 else [record]
-
-
-class Judge(Bolt):
-    """Fails the numbers of `fails` each time, keeps those of `keeps`, acks the others."""
-
-    outputs = ["number"]
-    auto_ack = auto_fail = False
-    fails: frozenset[int] = frozenset()
-    keeps: frozenset[int] = frozenset()
-
-    def process(self, tup: Tuple) -> None:
-        (number,) = tup.values
-        if number in type(self).fails:
-            self.fail(tup)
-        elif number not in type(self).keeps:
-            self.emit([number])
-            self.ack(tup)
-
-
-class Shape(Topology):
-    config = {"topology.message.timeout.secs": 50}
-    reads = Reads.spec()
-    judge = Judge.spec(inputs=[reads])
+from tests.unit.connectors.read_ahead_runs import Judge, Reads, as_it_was, emitted, errors, executors, started
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was() -> Any:
-    yield
-    Reads.most_pending, Reads.most_tries, Reads.bad = 100, None, frozenset()
-    Judge.fails = Judge.keeps = frozenset()
-
-
-def started() -> tuple[StepRun, ListReader]:
-    run = StepRun(Shape, 1)
-    Reads.clock = run.clock
-    (spout,) = executors(run)
-    spout.instance.initialize({}, spout.instance.ctx)  # anew, with the run's clock
-    return run, spout.instance.reader
-
-
-def executors(run: StepRun) -> list[SpoutExecutor]:
-    return [spout for worker in run.workers.values() for spout in worker.residents.spouts.values()]
-
-
-def emitted(run: StepRun) -> list[int]:
-    return [row[0] for row in run.emitted.get("reads", {}).get("default", [])]
-
-
-def errors(run: StepRun) -> list[str]:
-    return [report.text for report in run.journal.of("error")]
+def _as_it_was() -> Iterator[None]:
+    with as_it_was():
+        yield
 
 
 def test_each_event_is_emitted_in_order_and_done_when_it_is_acked() -> None:
@@ -89,16 +28,6 @@ def test_each_event_is_emitted_in_order_and_done_when_it_is_acked() -> None:
         reader.put(1, 2, 3)
         run.advance(0.1)
         assert (emitted(run), reader.finished, reader.started) == ([1, 2, 3], [1, 2, 3], True)
-
-
-def test_at_most_so_many_are_in_flight() -> None:
-    Reads.most_pending, Judge.keeps = 3, frozenset(range(10))
-    run, reader = started()
-    with run:
-        reader.put(*range(10))
-        run.advance(1.0)
-        assert emitted(run) == [0, 1, 2]
-        assert executors(run)[0].instance.backlog() == 7
 
 
 def test_what_fails_is_emitted_again_at_once_and_then_after_pauses() -> None:

@@ -215,21 +215,6 @@ def test_the_backlog_is_not_known_while_redis_does_not_know_the_lag() -> None:
     assert run.reader.backlog() == 0
 
 
-def test_an_entry_that_failed_for_good_goes_to_its_stream_and_is_acked() -> None:
-    run = Run(tries=2, dead__stream="dead")
-    run.stream.add(1)
-    run.read()
-    run.take()
-    assert run.reader.set_aside(run.events[0], "failed 2 times") == "it goes to the stream 'dead'"
-    run.stream.away = "refused"
-    run.read(1)
-    assert run.stream.dead == []
-    run.stream.away = ""
-    run.clock.advance(0.2)
-    run.read(2)
-    assert (run.stream.dead, run.stream.pending, run.reader.settled()) == ([("dead:1-0", "failed 2 times")], {}, 1)
-
-
 def test_an_entry_that_failed_for_good_is_left_out_without_a_stream_for_it() -> None:
     run = Run(tries=2)
     run.stream.add(1)
