@@ -46,6 +46,12 @@ class _NoLostConnections(logging.Filter):
 _log = logging.getLogger(f"{__name__}.librdkafka")
 _log.addFilter(_NoLostConnections())
 
+_LETTERS: Mapping[str, Any] = {
+    "message.max.bytes": 1_000_000_000,  # no limit of the client's own: what is too large the topic says
+    "batch.num.messages": 1,  # so what it says is of one message
+    "message.timeout.ms": 30_000,  # after that it is told
+}
+"""Not idempotent: one that is does nothing more after some errors, and a letter that is there twice does no harm."""
 _CURES: Mapping[str, str] = {
     "UNKNOWN_TOPIC_OR_PART": "make the topic, or correct 'kafka.topics'; it is looked for again",
     "TOPIC_AUTHORIZATION_FAILED": "the user needs READ on the topic",
@@ -80,7 +86,7 @@ def open_producer(settings: KafkaSettings) -> Any:
         ConfigError: as for a consumer.
     """
     try:
-        return Producer({**settings.client, "enable.idempotence": True}, logger=_log)
+        return Producer({**settings.client, **_LETTERS}, logger=_log)
     except (KafkaException, TypeError, ValueError) as error:
         raise _refused(error, settings) from error
 
@@ -135,7 +141,7 @@ def headers_of(message: Any) -> Headers:
         raise ValueError(f"its headers: {error.__cause__ or error}") from error
 
 
-def words_of(error: Any) -> str:
-    """What is wrong, and what to do about it where that is known."""
-    cure = _CURES.get(error.name())
+def words_of(error: Any, cures: Mapping[str, str] = _CURES) -> str:
+    """What is wrong, and what to do about it where `cures` know that; they are a consumer's unless others are given."""
+    cure = cures.get(error.name())
     return f"Kafka: {error.str()}" + (f"; {cure}" if cure else "")

@@ -66,7 +66,7 @@ class KafkaReader(Reader):
         self._pauses = Pauses()
         self._troubles = Troubles(settings, clock, self.tell)
         self._broken = False
-        self._dead = None if settings.dead_topic is None else DeadLetters(settings, self.done, self.tell)
+        self._dead = None if settings.dead_topic is None else DeadLetters(settings, clock, self.done, self.tell)
         self._consumer: Any = self._open()
 
     def _open(self) -> Any:

@@ -9,10 +9,9 @@ from typing import Any
 from pasps.connectors.redis_entries import RedisEntry
 from pasps.connectors.redis_group import RefusedError
 from pasps.connectors.redis_settings import RedisSettings
+from pasps.connectors.setbacks import Setback
 
 _MOST = 256
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_TELL_SECONDS = 30.0
 
 
 class DeadEntries:
@@ -25,7 +24,7 @@ class DeadEntries:
         """`done` hears the id of each that has arrived, `tell` of what went wrong."""
         self._target, self._group, self._done, self._tell = settings.dead_stream, group, done, tell
         self._waiting: deque[tuple[RedisEntry, str]] = deque()
-        self._pause = self._try_at = self._tell_at = 0.0
+        self._setback = Setback()
 
     def __len__(self) -> int:
         """How many are not there yet."""
@@ -41,7 +40,7 @@ class DeadEntries:
         Raises:
             AwayError: Redis is away. Whether the first that waits is there is not known, and it is sent again.
         """
-        if now < self._try_at:
+        if self._setback.lasts(now):
             return
         try:
             for _ in range(min(_MOST, len(self._waiting))):
@@ -49,13 +48,7 @@ class DeadEntries:
                 self._group.copy(entry, self._target, reason)
                 self._done(entry.id)
                 self._waiting.popleft()
-                self._pause = 0.0
+                self._setback.over()
         except RefusedError as error:
-            self._refused(error, now)
-
-    def _refused(self, error: RefusedError, now: float) -> None:
-        if not self._pause or now >= self._tell_at:
-            self._tell_at = now + _TELL_SECONDS
-            self._tell(f"{error}; what is given up waits for the stream {self._target!r} ({len(self)} entries now), and is tried again")
-        self._pause = min(_LONGEST_PAUSE, 2 * self._pause) or _FIRST_PAUSE
-        self._try_at = now + self._pause
+            if self._setback.failed(now):
+                self._tell(f"{error}; what is given up waits for the stream {self._target!r} ({len(self)} entries now), and is tried again")

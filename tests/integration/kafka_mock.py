@@ -29,10 +29,13 @@ _CALLS: dict[str, tuple[Any, list[Any] | None]] = {
     "rd_kafka_mock_topic_create": (_NUMBER, [_HANDLE, _TEXT, _NUMBER, _NUMBER]),
     "rd_kafka_mock_group_initial_rebalance_delay_ms": (None, [_HANDLE, ctypes.c_int32]),
     "rd_kafka_mock_set_group_consumer_heartbeat_interval_ms": (None, [_HANDLE, _NUMBER]),
+    "rd_kafka_mock_push_request_errors_array": (None, [_HANDLE, ctypes.c_int16, ctypes.c_size_t, _HANDLE]),
     "rd_kafka_mock_broker_set_down": (_NUMBER, [_HANDLE, ctypes.c_int32]),
     "rd_kafka_mock_broker_set_up": (_NUMBER, [_HANDLE, ctypes.c_int32]),
 }
 _PRODUCER = 0
+_PRODUCE = 0
+"""The number of that request."""
 _END, _TOPIC, _VALUE, _HEADER = 0, 1, 4, 9
 """What follows in the arguments of rd_kafka_producev."""
 _SECONDS = 10.0
@@ -77,9 +80,14 @@ class KafkaMock:
     def up(self) -> None:
         self._library.rd_kafka_mock_broker_set_up(self._cluster, 1)
 
+    def refuse_produce(self, *errors: int) -> None:
+        """The next requests to append are answered so."""
+        answers = (ctypes.c_int * len(errors))(*errors)
+        self._library.rd_kafka_mock_push_request_errors_array(self._cluster, _PRODUCE, len(errors), answers)
+
     def send(self, topic: str, partition: int, values: list[bytes], **more: Any) -> None:
         """Append to a partition."""
-        producer = Producer({"bootstrap.servers": self.brokers, "linger.ms": 0})
+        producer = Producer({"bootstrap.servers": self.brokers, "linger.ms": 0, "message.max.bytes": 10_000_000})
         for value in values:
             producer.produce(topic, value, partition=partition, **more)
         assert producer.flush(_SECONDS) == 0

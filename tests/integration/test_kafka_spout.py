@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from confluent_kafka import KafkaError
 
 from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
 from pasps.clock import SystemClock
@@ -241,3 +242,20 @@ def test_what_is_given_up_is_in_its_topic_before_it_is_committed(kafka: KafkaMoc
     assert (letter.key(), letter.value()) == (b"k", b"bad")
     origin = {"pasps.topic": b"numbers", "pasps.partition": b"0", "pasps.offset": b"1", "pasps.reason": b"failed 2 times"}
     assert dict(letter.headers()) == origin
+
+
+def test_a_dead_letter_may_be_large_and_one_that_is_refused_leaves_its_origin(kafka: KafkaMock, tasks: list[Task]) -> None:
+    kafka.topic("numbers", 1)
+    kafka.topic("dead", 1)
+    large = b"x" * 1_500_000
+    kafka.send("numbers", 0, [b"refused", large, b"small"], key=b"k")
+    task = Task(kafka, **{"kafka.dead.topic": "dead"})
+    tasks.append(task)
+    until(task.taken(3), "all messages")
+    kafka.refuse_produce(KafkaError.MSG_SIZE_TOO_LARGE)
+    for event in task.events:
+        task.reader.set_aside(event, "cannot be read")
+    until(lambda: not task.reader.parting(), "all to be there")
+    assert {letter.value() for letter in kafka.messages("dead")} == {large, b"small", None}
+    (problem,) = task.reader.news()
+    assert problem.endswith("message 0 of numbers[0] goes to 'dead' without its key, value and headers")

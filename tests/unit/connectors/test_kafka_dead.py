@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from pasps.connectors.kafka_dead import DeadLetters
 from pasps.connectors.kafka_partitions import KafkaRecord
 from pasps.connectors.read_ahead import Event
+from pasps.testing import FakeClock
 from tests.unit.connectors.kafka_consumer import Error, settings
 
 
@@ -18,11 +21,16 @@ class FakeProducer:
         self.answers: list[Error | None] = []
         self.flushed: list[float] = []
         self.room = 100
+        self.refuses: dict[int, Error] = {}
+        """By the call of `produce`."""
         self._asked: list[Any] = []
 
     def produce(self, topic: str, value: bytes, key: bytes, *, headers: list[Any], on_delivery: Any) -> None:
         if len(self._asked) >= self.room:
             raise BufferError
+        error = self.refuses.pop(len(self.sent), None)
+        if error is not None:
+            raise KafkaException(error)
         self.sent.append((topic, key, value, headers))
         self._asked.append(on_delivery)
 
@@ -40,7 +48,9 @@ class Letters:
         self.producer = FakeProducer()
         self.done: list[Event] = []
         self.told: list[str] = []
-        self.dead = DeadLetters(settings(tries=2, dead__topic="dead"), self.done.append, self.told.append, lambda _: self.producer)
+        self.clock = FakeClock()
+        found = settings(tries=2, dead__topic="dead")
+        self.dead = DeadLetters(found, self.clock, self.done.append, self.told.append, lambda _: self.producer)
 
     def put(self, offset: int) -> Event:
         event = Event(None, KafkaRecord("orders", 3, offset, b"k", b"v", None, (("trace", b"1"),)), None)
@@ -67,7 +77,71 @@ def test_what_is_not_delivered_is_told_and_sent_again() -> None:
     letters.dead.send()
     assert letters.told == ["Kafka: timed out; message 12 of orders[3] could not be put into 'dead', and is tried again"]
     letters.dead.send()
-    assert (letters.done, len(letters.producer.sent)) == ([event], 2)
+    assert len(letters.producer.sent) == 1, "it waits"
+    letters.clock.advance(0.1)
+    letters.dead.send()
+    assert (letters.done, len(letters.producer.sent), len(letters.dead)) == ([event], 2, 0)
+
+
+def test_many_that_are_not_delivered_are_told_of_once_and_tried_after_pauses_that_grow() -> None:
+    letters = Letters()
+    for offset in range(3):
+        letters.put(offset)
+    for _ in range(100):
+        letters.producer.answers += [Error("TOPIC_AUTHORIZATION_FAILED", "no")] * 3
+        letters.dead.send()
+        letters.clock.advance(0.1)
+    assert letters.told == [
+        "Kafka: no; the user needs WRITE on the topic; message 0 of orders[3] could not be put into 'dead', and is tried again"
+    ]
+    assert (len(letters.producer.sent), len(letters.dead)) == (7 * 3, 3)
+
+
+def test_what_the_client_refuses_is_told_and_does_not_hold_up_the_others() -> None:
+    letters = Letters()
+    events = [letters.put(offset) for offset in range(3)]
+    letters.producer.refuses[1] = Error("_UNKNOWN_TOPIC", "unknown")
+    letters.producer.answers += [None, None]
+    letters.dead.send()
+    assert letters.done == [events[0], events[2]]
+    assert letters.told == [
+        "Kafka: unknown; make the topic, or correct 'kafka.dead.topic'; message 1 of orders[3] could not be put into 'dead', "
+        "and is tried again"
+    ]
+    letters.clock.advance(0.1)
+    letters.producer.answers.append(None)
+    letters.dead.send()
+    assert letters.done == [events[0], events[2], events[1]]
+
+
+def test_of_a_message_that_is_too_large_there_it_is_told_where_it_is() -> None:
+    for refused_by_the_client in (True, False):
+        letters = Letters()
+        events = [letters.put(offset) for offset in range(2)]
+        error = Error("MSG_SIZE_TOO_LARGE", "too large")
+        if refused_by_the_client:
+            letters.producer.refuses[0] = error
+        else:
+            letters.producer.answers.append(error)
+        letters.producer.answers += [None, None]
+        letters.dead.send()
+        letters.dead.send()
+        assert (letters.done, len(letters.dead)) == ([events[1], events[0]], 0)
+        assert letters.told == ["Kafka: too large; message 0 of orders[3] goes to 'dead' without its key, value and headers"]
+        topic, key, value, headers = letters.producer.sent[-1]
+        assert (topic, key, value) == ("dead", None, None)
+        assert dict(headers)["pasps.offset"] == "0"
+        assert headers[-1] == ("pasps.left.out", "key, value and headers")
+
+
+def test_what_is_not_taken_without_its_value_either_is_left_out_and_told() -> None:
+    letters = Letters()
+    event = letters.put(12)
+    letters.producer.answers += [Error("INVALID_RECORD", "invalid"), Error("INVALID_RECORD", "invalid")]
+    letters.dead.send()
+    letters.dead.send()
+    assert (letters.done, len(letters.dead)) == ([event], 0)
+    assert letters.told[1] == "Kafka: invalid; message 12 of orders[3] is left out of 'dead': not even its origin is taken there"
 
 
 def test_without_room_at_the_producer_they_wait_in_order() -> None:
