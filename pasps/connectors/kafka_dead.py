@@ -11,7 +11,7 @@ from typing import Any
 from pasps.clock import Clock
 from pasps.connectors.kafka_client import KafkaException, open_producer, words_of
 from pasps.connectors.kafka_settings import KafkaSettings
-from pasps.connectors.read_ahead import Event
+from pasps.connectors.read_ahead import Event, written
 from pasps.connectors.setbacks import Setback
 
 _FLUSH_SECONDS = 2.0
@@ -27,7 +27,7 @@ _CURES: Mapping[str, str] = {
 @dataclass(eq=False, slots=True)
 class _Letter:
     event: Event
-    reason: str
+    reason: bytes
     stub: bool = False
     """It goes without key, value and headers of the message."""
 
@@ -66,7 +66,7 @@ class DeadLetters:
     def put(self, event: Event, reason: str) -> None:
         """It is to go there."""
         self._put += 1
-        self._waiting.append(_Letter(event, reason))
+        self._waiting.append(_Letter(event, written(reason)))
 
     def send(self) -> None:
         """Send what waits; what could not be delivered waits again. Returns at once."""
@@ -89,7 +89,7 @@ class DeadLetters:
 
     def _produce(self, letter: _Letter) -> None:
         record = letter.event.record
-        headers = [
+        headers: list[tuple[str, str | bytes | None]] = [
             ("pasps.topic", record.topic),
             ("pasps.partition", str(record.partition)),
             ("pasps.offset", str(record.offset)),

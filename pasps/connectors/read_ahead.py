@@ -25,6 +25,7 @@ _MOST = 256
 _MOST_NEWS = 50
 _CLOSE_SECONDS = 5.0
 _PAUSE_SECONDS = 1.0
+_REASON_LENGTH = 1000
 
 
 class Event:
@@ -52,6 +53,11 @@ class Event:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an event in flight is known to its own process only")
+
+
+def written(reason: str) -> bytes:
+    """A reason as a server takes it: 1,000 characters at most, and what is no character (half a surrogate pair) as an escape."""
+    return reason[:_REASON_LENGTH].encode("utf-8", "backslashreplace")
 
 
 class Reader(ABC):

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from pasps.connectors.read_ahead import written
 from pasps.connectors.redis_entries import RedisEntry
 from pasps.connectors.redis_group import RefusedError
 from pasps.connectors.redis_settings import RedisSettings
@@ -23,7 +24,7 @@ class DeadEntries:
     def __init__(self, settings: RedisSettings, group: Any, done: Callable[[str], None], tell: Callable[[str], None]) -> None:
         """`done` hears the id of each that has arrived, `tell` of what went wrong."""
         self._target, self._group, self._done, self._tell = settings.dead_stream, group, done, tell
-        self._waiting: deque[tuple[RedisEntry, str]] = deque()
+        self._waiting: deque[tuple[RedisEntry, bytes]] = deque()
         self._setback = Setback()
 
     def __len__(self) -> int:
@@ -32,7 +33,7 @@ class DeadEntries:
 
     def put(self, entry: RedisEntry, reason: str) -> None:
         """It is to go there."""
-        self._waiting.append((entry, reason))
+        self._waiting.append((entry, written(reason)))
 
     def send(self, now: float) -> None:
         """Send what waits, some hundred at most.

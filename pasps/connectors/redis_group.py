@@ -109,7 +109,7 @@ class RedisGroup:
         """These are done."""
         self._do("xack", *self._names[:2], *ids)
 
-    def copy(self, entry: RedisEntry, target: str, reason: str) -> None:
+    def copy(self, entry: RedisEntry, target: str, reason: bytes) -> None:
         """Append it to another stream. Not in one transaction with its ack: Redis would ack it also where it cannot append it.
 
         Raises:

@@ -151,9 +151,9 @@ def test_what_is_given_up_is_copied_or_refused_with_what_to_do(redis: RedisServe
     (entry,) = group.fresh(1, 0.001)
     redis.client.set("dead", "text")
     with pytest.raises(RefusedError, match=r"the key 'dead' holds .* no stream; correct 'redis\.dead\.stream'"):
-        group.copy(entry, "dead", "failed 2 times")
+        group.copy(entry, "dead", b"failed 2 times")
     redis.client.delete("dead")
-    group.copy(entry, "dead", "failed 2 times")
+    group.copy(entry, "dead", b"failed 2 times")
     ((_, letter),) = redis.client.xrange("dead")
     assert letter == {"n": "0", "pasps.stream": "numbers", "pasps.id": entry.id, "pasps.reason": "failed 2 times"}
     assert group.pending() == 1
@@ -224,7 +224,7 @@ def test_a_user_needs_no_more_rights_than_the_documentation_says(redis: RedisSer
     entries = group.fresh(10, 0.001)
     group.hold(ids(entries))
     group.ack(ids(entries[:1]))
-    group.copy(entries[1], "dead", "failed")
+    group.copy(entries[1], "dead", b"failed")
     assert (group.newest(), group.lag(), group.pending(), ids(group.own(FIRST, 10))) == (entries[2].id, 0, 2, ids(entries[1:]))
     assert ids(group.claim(0.0, FIRST, 10)[1]) == ids(entries[1:])
     group.close()

@@ -43,7 +43,7 @@ class Stream:
     group: bool = False
     given: str = FIRST
     pending: dict[str, tuple[str, float]] = field(default_factory=dict)
-    dead: list[tuple[str, str]] = field(default_factory=list)
+    dead: list[tuple[str, bytes]] = field(default_factory=list)
     knows_lag: bool = True
     away: str = ""
     refuses: str = ""
@@ -133,7 +133,7 @@ class Member:
         for i in ids:
             self.stream.pending.pop(i, None)
 
-    def copy(self, entry: RedisEntry, target: str, reason: str) -> None:
+    def copy(self, entry: RedisEntry, target: str, reason: bytes) -> None:
         if self.stream.away:
             raise AwayError(self.stream.away)
         if self.stream.refuses:

@@ -66,7 +66,7 @@ def test_a_message_is_done_when_it_is_delivered_with_where_it_came_from() -> Non
     letters.producer.answers.append(None)
     letters.dead.send()
     assert letters.done == [event]
-    origin = [("pasps.topic", "orders"), ("pasps.partition", "3"), ("pasps.offset", "12"), ("pasps.reason", "failed 2 times")]
+    origin = [("pasps.topic", "orders"), ("pasps.partition", "3"), ("pasps.offset", "12"), ("pasps.reason", b"failed 2 times")]
     assert letters.producer.sent == [("dead", b"k", b"v", [("trace", b"1"), *origin])]
 
 

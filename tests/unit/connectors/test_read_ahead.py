@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pasps import Topology
-from pasps.connectors.read_ahead import Event, ReadAheadSpout, Reader
+from pasps.connectors.read_ahead import Event, ReadAheadSpout, Reader, written
 from pasps.testing import StepRun
 from tests.unit.connectors.list_reader import ListReader
 from tests.unit.connectors.read_ahead_runs import Judge, Reads, as_it_was, emitted, errors, executors, started
@@ -172,6 +172,12 @@ def test_the_reader_is_closed_with_the_spout() -> None:
     with run:
         executors(run)[0].instance.close()
         assert reader.closed
+
+
+def test_a_reason_is_written_so_that_every_server_takes_it() -> None:
+    assert written("no item 'caf\xe9'") == "no item 'caf\xe9'".encode()
+    assert written("half \ud83d of a smile") == b"half \\ud83d of a smile"
+    assert len(written("x" * 3_000_000)) == 1000
 
 
 def test_no_instance_waits_to_see_a_dead_one_s_last_event_again() -> None:

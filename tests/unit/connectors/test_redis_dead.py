@@ -24,7 +24,7 @@ def test_an_entry_that_failed_for_good_goes_to_its_stream_and_is_acked() -> None
     run.stream.away = ""
     run.clock.advance(0.2)
     run.read(2)
-    assert (run.stream.dead, run.stream.pending, run.reader.settled()) == ([("dead:1-0", "failed 2 times")], {}, 1)
+    assert (run.stream.dead, run.stream.pending, run.reader.settled()) == ([("dead:1-0", b"failed 2 times")], {}, 1)
     assert run.reader.parting() == 0
 
 
