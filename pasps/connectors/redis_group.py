@@ -126,11 +126,18 @@ class RedisGroup:
 
     def lag(self) -> int | None:
         """How many entries were given to nobody; None when Redis does not know, or is older than 7."""
+        lag = self._info().get("lag")
+        return None if lag is None else int(lag)
+
+    def given(self) -> str:
+        """The last id that was given to anybody, or where the group began."""
+        return str(self._info()["last-delivered-id"].decode())
+
+    def _info(self) -> dict[str, Any]:
         stream, group, _ = self._names
         for found in self._do("xinfo_groups", stream):
             if found["name"] == group.encode():
-                lag = found.get("lag")
-                return None if lag is None else int(lag)
+                return dict(found)
         raise NoGroupError(f"Redis at {self.place}: stream {stream!r} has no group {group!r}")
 
     def pending(self) -> int:

@@ -45,7 +45,7 @@ class RedisReader(Reader):
         """Everything that was read and is not acked. The thread's own, like all that follows."""
         self._joined = False
         self._last = ""
-        """The highest id that was seen."""
+        """The highest id that was seen, from the one on that the group had given out last when this task joined; "": it has not."""
         self._after: str | None = FIRST
         """How far the entries of state OWN are read; None: all of them."""
         self._unread = 0
@@ -81,13 +81,19 @@ class RedisReader(Reader):
                 f"Redis: the group {self._settings.group!r} of stream {self._settings.stream!r} was gone, and reads on after {start}; "
                 "what a member had that died meanwhile is lost"
             )
+            self._last = start
+        elif not self._last:
+            self._last = self._group.given()
         self._unread = max(0, self._group.pending() - len(self._held))
         self._after, self._claim_after = FIRST, FIRST
         self._look_at = 0.0
         self._joined = True
 
     def _start(self) -> str:
-        """Where a group that is missing begins: after what was seen here, unless the stream is another one now."""
+        """Where a group that is missing begins: after what was seen here, unless the stream is another one now.
+
+        `redis.start` says it for the first time alone: what came while a group was gone is never passed over.
+        """
         if not self._last:
             return self._settings.start
         newest = self._group.newest()
@@ -152,7 +158,7 @@ class RedisReader(Reader):
             )
         self._held.update(entry.id for entry in new)
         for entry in entries:
-            if place_of(entry.id) > place_of(self._last or FIRST):
+            if place_of(entry.id) > place_of(self._last):
                 self._last = entry.id
         with self._room:
             self._ahead.extend(Event(None, entry, entry.seconds) for entry in new)

@@ -111,11 +111,11 @@ def ids(entries: list[RedisEntry]) -> list[str]:
 def test_a_group_is_made_with_its_stream_and_read(redis: RedisServer) -> None:
     group = RedisGroup(settings(redis))
     assert (group.newest(), group.join(FIRST), group.join(FIRST)) == (None, True, False)
-    assert (group.newest(), group.lag(), group.fresh(10, 0.001)) == ("0-0", 0, [])
+    assert (group.newest(), group.given(), group.lag(), group.fresh(10, 0.001)) == ("0-0", "0-0", 0, [])
     added = add(redis, range(5))
     assert (group.newest(), group.lag(), group.pending()) == (added[-1], 5, 0)
     entries = group.fresh(3, 0.001)
-    assert (ids(entries), dict(entries[2].fields)) == (added[:3], {"n": b"2"})
+    assert (ids(entries), dict(entries[2].fields), group.given()) == (added[:3], {"n": b"2"}, added[2])
     assert (group.lag(), group.pending(), ids(group.own(FIRST, 10)), ids(group.own(added[0], 1))) == (2, 3, added[:3], [added[1]])
     group.ack(added[:2])
     assert (group.pending(), ids(group.own(FIRST, 10))) == (1, [added[2]])
@@ -250,6 +250,25 @@ def test_entries_come_at_once_and_acks_are_sent_though_nothing_comes(redis: Redi
     finally:
         reader.close()
     assert redis.client.xpending("numbers", "flow")["pending"] == 3 - len(events)
+
+
+def test_what_comes_while_the_group_is_gone_is_read_though_nothing_was_before(redis: RedisServer) -> None:
+    add(redis, range(1))
+    keys = settings(redis, **{"redis.start": "latest"})
+    reader = RedisReader(keys, SystemClock(), RedisGroup(keys))
+    reader.start()
+    try:
+        until(lambda: reader.backlog() == 0, "the group")
+        pipeline = redis.client.pipeline(transaction=True)
+        pipeline.xgroup_destroy("numbers", "flow")
+        pipeline.xadd("numbers", {"n": 1})
+        pipeline.execute()
+        (event,) = until(lambda: reader.take(10), "the entry")
+        assert event.record.fields == {"n": b"1"}
+        (problem,) = reader.news()
+        assert "the group 'flow' of stream 'numbers' was gone" in problem
+    finally:
+        reader.close()
 
 
 def test_without_a_redis_server_the_tests_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,10 @@ class Member:
         self.stream.group, self.stream.given = True, max(self.stream.entries, key=place_of, default=FIRST) if start == "$" else start
         return True
 
+    def given(self) -> str:
+        self._check()
+        return self.stream.given
+
     def newest(self) -> str | None:
         return max(self.stream.entries, key=place_of, default=None)
 

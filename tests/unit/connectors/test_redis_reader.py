@@ -176,6 +176,30 @@ def test_a_group_that_is_gone_is_made_anew_after_what_was_seen() -> None:
     assert "the group 'shop' of stream 'orders' was gone, and reads on after 2-0" in problem
 
 
+def test_a_group_that_is_gone_is_made_anew_where_it_stood_though_nothing_was_seen() -> None:
+    run = Run(start="latest")
+    run.stream.add(1, 2)
+    run.read()
+    assert run.take() == []
+    run.stream.crash()
+    run.stream.add(3)
+    run.read()
+    assert (run.take(), run.member.joined_at) == ([3], ["$", "2-0"])
+    (problem,) = run.reader.news()
+    assert "was gone, and reads on after 2-0" in problem
+
+
+def test_a_group_that_is_gone_is_made_anew_before_what_it_had_given_to_nobody() -> None:
+    run = Run(start="latest")
+    run.stream.add(1, 2, 3, 4)
+    run.stream.group, run.stream.given = True, "2-0"
+    run.read(1)
+    assert run.take() == [], "it has joined, and not read yet"
+    run.stream.crash()
+    run.read()
+    assert (run.take(), run.member.joined_at) == ([3, 4], ["$", "2-0"])
+
+
 def test_a_stream_that_begins_anew_is_read_from_its_beginning() -> None:
     run = Run(start="latest")
     run.stream.add(1)
@@ -188,6 +212,10 @@ def test_a_stream_that_begins_anew_is_read_from_its_beginning() -> None:
     run.stream.add(7)
     run.read()
     assert run.take() == [7]
+    run.stream.crash()
+    run.stream.add(8)
+    run.read()
+    assert run.take() == [8], "from then on that stream counts"
 
 
 def test_the_lag_is_shared_among_the_tasks() -> None:
