@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from pasps.clock import Clock
+from pasps.connectors.ahead import Tally
 from pasps.connectors.kafka_client import KafkaException, open_producer, words_of
 from pasps.connectors.kafka_settings import KafkaSettings
 from pasps.connectors.read_ahead import Event, written
@@ -33,7 +34,7 @@ class _Letter:
 
 
 class DeadLetters:
-    """`put` and `len` are called by the spout, everything else by the reader's thread.
+    """`put` and `parting` are called by the spout, everything else by the reader's thread.
 
     A letter goes whole; where the brokers do not take it, as a stub that says where the message is; where they do not take that
     either, it is left out, and the message is done. While they take nothing, letters wait, and are tried after pauses up to 5 s.
@@ -56,16 +57,16 @@ class DeadLetters:
         self._waiting: deque[_Letter] = deque()
         self._producer = connect(settings)
         self._done, self._tell = done, tell
-        self._put = self._over = 0
+        self._tally = Tally()
         self._setback = Setback()
 
-    def __len__(self) -> int:
-        """How many are not there yet."""
-        return self._put - self._over
+    def parting(self) -> tuple[int, int]:
+        """How many are not there yet, and their bytes."""
+        return self._tally.now()
 
     def put(self, event: Event, reason: str) -> None:
         """It is to go there."""
-        self._put += 1
+        self._tally.put(event.size)
         self._waiting.append(_Letter(event, written(reason)))
 
     def send(self) -> None:
@@ -125,5 +126,5 @@ class DeadLetters:
             self._finish(letter)
 
     def _finish(self, letter: _Letter) -> None:
-        self._over += 1
+        self._tally.gone(letter.event.size)
         self._done(letter.event)

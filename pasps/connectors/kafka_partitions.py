@@ -23,6 +23,12 @@ class KafkaRecord:
     seconds: float | None = None
     headers: Headers = NO_HEADERS
 
+    @property
+    def size(self) -> int:
+        """Bytes of the key, the value and the headers."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
+
     def __str__(self) -> str:
         return f"message {self.offset} of {self.topic}[{self.partition}]"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Collection
 from threading import Condition
 from typing import Any
 
 from pasps.clock import Clock
+from pasps.connectors.ahead import Ahead
 from pasps.connectors.kafka_client import KafkaException, headers_of, key_of, open_admin, open_consumer, partition_of, words_of
 from pasps.connectors.kafka_dead import DeadLetters
 from pasps.connectors.kafka_ends import Ends
@@ -20,7 +20,6 @@ from pasps.connectors.read_ahead import Event, Reader
 
 _log = logging.getLogger(__name__)
 
-_AHEAD = 1000
 _COMMIT_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 """So long is waited for room before partitions are paused: what librdkafka has fetched of them is dropped then."""
@@ -34,7 +33,7 @@ _End = tuple[Partition, int]
 
 
 class KafkaReader(Reader):
-    """Reads up to 1,000 messages ahead of the spout, and polls also when nobody takes any: so it stays a member of the group.
+    """Reads up to 1,000 messages and 16 MiB ahead of the spout, and polls also when nobody takes any: so it stays a member of the group.
 
     States of the consumer: READING; FULL (enough is read: waits for room); PAUSED (there was none for a second: the partitions
     are paused, and polls fetch nothing); BROKEN (the client gave up, for example because another member has its name: it is
@@ -56,7 +55,7 @@ class KafkaReader(Reader):
         """
         super().__init__(f"{settings.where} reads Kafka")
         self._settings, self._clock, self._connect, self._wait_seconds = settings, clock, connect, wait_seconds
-        self._ahead: deque[Event | _End] = deque()
+        self._ahead: Ahead[Event | _End] = Ahead()
         self._parts = Partitions()
         self._lock = Condition()
         """Of the two above. The reader's thread waits on it for room; nothing of Kafka's is called under it."""
@@ -89,7 +88,7 @@ class KafkaReader(Reader):
             self._commit_at = now + _COMMIT_SECONDS
             self._committing = self._commit(self._parts.owned)
         self._ends.look(self._consumer, self._parts.owned, now)
-        if len(self._ahead) >= _AHEAD:
+        if not self._ahead.room():
             self._hold(now)
             return
         self._full_at = None
@@ -97,7 +96,7 @@ class KafkaReader(Reader):
         message = self._consumer.poll(self._wait_seconds)
         if message is not None:
             self._keep([message])  # before anything that might raise: it has left the client
-            self._keep(self._consumer.consume(_AHEAD - len(self._ahead), timeout=0))
+            self._keep(self._consumer.consume(self._ahead.room(), timeout=0))
 
     def _keep(self, messages: list[Any]) -> None:
         with self._lock:
@@ -110,7 +109,7 @@ class KafkaReader(Reader):
                 if partition is None:
                     continue  # revoked since it was fetched
                 partition.arrived(message.offset())
-                self._ahead.append(_event(partition, message) if error is None else (partition, message.offset()))
+                self._ahead.put(*_item(partition, message))
 
     def _hold(self, now: float) -> None:
         """There is no room."""
@@ -123,7 +122,7 @@ class KafkaReader(Reader):
                 self._keep([message])
         self._ends.ask(self._parts.owned, now)
         with self._lock:
-            self._lock.wait_for(lambda: len(self._ahead) <= _AHEAD // 2, self._wait_seconds)
+            self._lock.wait_for(self._ahead.is_low, self._wait_seconds)
 
     def _commit(self, among: Collection[Key]) -> bool:
         """Ask for it, of these partitions; True when an answer will come."""
@@ -189,22 +188,23 @@ class KafkaReader(Reader):
 
     # ---- on the spout's loop
 
-    def take(self, most: int) -> list[Event]:
+    def take(self, most: int, most_bytes: int) -> list[Event]:
         """Messages of partitions that are still this task's."""
         found: list[Event] = []
         with self._lock:
-            while self._ahead and len(found) < most:
-                item = self._ahead.popleft()
+            while self._ahead and len(found) < most and most_bytes > 0:
+                item = self._ahead.pop()
                 partition = item.place if isinstance(item, Event) else item[0]
                 if not self._parts.owns(partition):
                     continue
                 if isinstance(item, Event):
                     partition.take(item.record.offset)
                     found.append(item)
+                    most_bytes -= item.size
                 else:
                     partition.reach(item[1])
             self._parts.taken += len(found)
-            if len(self._ahead) <= _AHEAD // 2:
+            if self._ahead.is_low():
                 self._lock.notify()
         return found
 
@@ -225,9 +225,9 @@ class KafkaReader(Reader):
         self._dead.put(event, reason)
         return f"it goes to the topic {self._settings.dead_topic!r}"
 
-    def parting(self) -> int:
+    def parting(self) -> tuple[int, int]:
         """Those that wait for that topic, or are on their way."""
-        return 0 if self._dead is None else len(self._dead)
+        return (0, 0) if self._dead is None else self._dead.parting()
 
     def backlog(self) -> int | None:
         """The lag of this task's partitions."""
@@ -237,6 +237,14 @@ class KafkaReader(Reader):
     def settled(self) -> int:
         """As of the last commit."""
         return self._parts.settled
+
+
+def _item(partition: Partition, message: Any) -> tuple[Event | _End, int]:
+    """A message or the mark of an end, and its bytes."""
+    if message.error() is not None:
+        return (partition, message.offset()), 0
+    event = _event(partition, message)
+    return event, event.size
 
 
 def _event(partition: Partition, message: Any) -> Event:
@@ -249,4 +257,4 @@ def _event(partition: Partition, message: Any) -> Event:
     except ValueError as error:
         trouble = str(error)
     record = KafkaRecord(message.topic(), message.partition(), message.offset(), message.key(), message.value(), seconds, headers)
-    return Event(partition, record, seconds, trouble)
+    return Event(partition, record, seconds, record.size, trouble)

@@ -21,7 +21,7 @@ from pasps.errors import EmitError
 
 _log = logging.getLogger(__name__)
 
-_MOST = 256
+_MOST, _MOST_BYTES = 256, 64 << 20
 _MOST_NEWS = 50
 _CLOSE_SECONDS = 5.0
 _PAUSE_SECONDS = 1.0
@@ -35,16 +35,17 @@ class Event:
     must not wait until it sees the last id of the dead instance once more.
     """
 
-    __slots__ = ("due", "place", "record", "row", "trouble")
+    __slots__ = ("due", "place", "record", "row", "size", "trouble")
 
-    def __init__(self, place: Any, record: Any, due: float | None, trouble: str = "") -> None:
-        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch.
+    def __init__(self, place: Any, record: Any, due: float | None, size: int, trouble: str = "") -> None:
+        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch, `size` its bytes.
 
         `trouble` says why the record is not whole: then it is given up, and `values` is not asked.
         """
         self.place = place
         self.record = record
         self.due = due
+        self.size = size
         self.trouble = trouble
         self.row: Sequence[Any] | None = None
 
@@ -101,8 +102,8 @@ class Reader(ABC):
     # ---- on the spout's loop
 
     @abstractmethod
-    def take(self, most: int) -> list[Event]:
-        """The next events, in order; from now on the spout has them."""
+    def take(self, most: int, most_bytes: int) -> list[Event]:
+        """The next events, in order; from now on the spout has them. The last one may go beyond the bytes; no room, no event."""
 
     @abstractmethod
     def owns(self, event: Event) -> bool:
@@ -117,8 +118,8 @@ class Reader(ABC):
         """It is given up: bring it to where such events go. Says in words where that is."""
 
     @abstractmethod
-    def parting(self) -> int:
-        """How many events were put aside and are not yet where they go; they count as in flight."""
+    def parting(self) -> tuple[int, int]:
+        """How many events were put aside and are not yet where they go, and their bytes; they count as in flight."""
 
     @abstractmethod
     def backlog(self) -> int | None:
@@ -149,7 +150,7 @@ class Reader(ABC):
 class ReadAheadSpout(Spout):
     """Emits what a reader reads, each event until it is acked, or is given up; none is dropped unseen.
 
-    A subclass makes its reader in `initialize` and hands it to `read_from`. Memory is bounded by what may be in flight.
+    A subclass makes its reader in `initialize` and hands it to `read_from`. What is in flight is bounded in number and in bytes.
     Where to go on after a crash is the server's to know, so the position that is saved says only how much that is.
     """
 
@@ -164,6 +165,7 @@ class ReadAheadSpout(Spout):
         self._tries: Tries[Event] = Tries(self.clock, most_tries)
         self._open = 0
         """Events that were taken and are neither done nor put aside."""
+        self._open_bytes = 0
         self._settled = 0
         reader.start()
 
@@ -180,8 +182,11 @@ class ReadAheadSpout(Spout):
         self._look()
         if self._emit_again():
             return
-        events = self._reader.take(max(0, min(_MOST, self._most_pending - self._open - self._reader.parting())))
+        parting, parting_bytes = self._reader.parting()
+        most = min(_MOST, self._most_pending - self._open - parting)
+        events = self._reader.take(most, _MOST_BYTES - self._open_bytes - parting_bytes)
         self._open += len(events)
+        self._open_bytes += sum(event.size for event in events)
         for event in events:
             self._emit(event)
 
@@ -255,6 +260,7 @@ class ReadAheadSpout(Spout):
 
     def _forget(self, event: Event) -> None:
         self._open -= 1
+        self._open_bytes -= event.size
         self._tries.forget(event)
 
     def _look(self) -> None:

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from pasps.connectors.read_ahead import written
-from pasps.connectors.redis_entries import RedisEntry
+from pasps.connectors.ahead import Tally
+from pasps.connectors.read_ahead import Event, written
 from pasps.connectors.redis_group import RefusedError
 from pasps.connectors.redis_settings import RedisSettings
 from pasps.connectors.setbacks import Setback
@@ -16,7 +16,7 @@ _MOST = 256
 
 
 class DeadEntries:
-    """`put` and `len` are called by the spout, everything else by the reader's thread.
+    """`put` and `parting` are called by the spout, everything else by the reader's thread.
 
     While Redis refuses them (a key that is no stream, a right that is missing) they wait, and are tried after pauses up to 5 s.
     """
@@ -24,16 +24,18 @@ class DeadEntries:
     def __init__(self, settings: RedisSettings, group: Any, done: Callable[[str], None], tell: Callable[[str], None]) -> None:
         """`done` hears the id of each that has arrived, `tell` of what went wrong."""
         self._target, self._group, self._done, self._tell = settings.dead_stream, group, done, tell
-        self._waiting: deque[tuple[RedisEntry, bytes]] = deque()
+        self._waiting: deque[tuple[Event, bytes]] = deque()
+        self._tally = Tally()
         self._setback = Setback()
 
-    def __len__(self) -> int:
-        """How many are not there yet."""
-        return len(self._waiting)
+    def parting(self) -> tuple[int, int]:
+        """How many are not there yet, and their bytes."""
+        return self._tally.now()
 
-    def put(self, entry: RedisEntry, reason: str) -> None:
+    def put(self, event: Event, reason: str) -> None:
         """It is to go there."""
-        self._waiting.append((entry, written(reason)))
+        self._tally.put(event.size)
+        self._waiting.append((event, written(reason)))
 
     def send(self, now: float) -> None:
         """Send what waits, some hundred at most.
@@ -45,11 +47,13 @@ class DeadEntries:
             return
         try:
             for _ in range(min(_MOST, len(self._waiting))):
-                entry, reason = self._waiting[0]
-                self._group.copy(entry, self._target, reason)
-                self._done(entry.id)
+                event, reason = self._waiting[0]
+                self._group.copy(event.record, self._target, reason)
+                self._done(event.record.id)
                 self._waiting.popleft()
+                self._tally.gone(event.size)
                 self._setback.over()
         except RefusedError as error:
             if self._setback.failed(now):
-                self._tell(f"{error}; what is given up waits for the stream {self._target!r} ({len(self)} entries now), and is tried again")
+                count, _ = self.parting()
+                self._tell(f"{error}; what is given up waits for the stream {self._target!r} ({count} entries now), and is tried again")

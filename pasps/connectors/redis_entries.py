@@ -19,6 +19,11 @@ class RedisEntry:
     fields: Mapping[str, bytes]
 
     @property
+    def size(self) -> int:
+        """Bytes of the fields."""
+        return sum(len(name) + len(value) for name, value in self.fields.items())
+
+    @property
     def seconds(self) -> float:
         """When it was added, since the epoch, as its id says."""
         return int(self.id.partition("-")[0]) / 1000

@@ -8,6 +8,7 @@ from threading import Condition
 from typing import Any
 
 from pasps.clock import Clock
+from pasps.connectors.ahead import Ahead
 from pasps.connectors.read_ahead import Event, Reader
 from pasps.connectors.redis_dead import DeadEntries
 from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
@@ -16,7 +17,6 @@ from pasps.connectors.redis_settings import RedisSettings
 
 _log = logging.getLogger(__name__)
 
-_AHEAD = 1000
 _MOST_ACKS, _MOST_BATCHES = 1000, 20
 _LOOK_SECONDS = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
@@ -24,7 +24,7 @@ _TELL_SECONDS = 30.0
 
 
 class RedisReader(Reader):
-    """Reads up to 1,000 entries ahead of the spout.
+    """Reads up to 1,000 entries and 16 MiB ahead of the spout.
 
     States: AWAY (at first, and after an error: tried again after pauses up to 5 s), OWN (reads what this member was given before
     and has not acked, which is all that a dead task of the same name left), NEW (reads on). An entry that it holds already is
@@ -36,7 +36,7 @@ class RedisReader(Reader):
         """`group` is a `RedisGroup`; a step waits `wait_seconds` for entries or for room."""
         super().__init__(f"{settings.where} reads Redis")
         self._settings, self._clock, self._group, self._wait_seconds = settings, clock, group, wait_seconds
-        self._ahead: deque[Event] = deque()
+        self._ahead: Ahead[Event] = Ahead()
         self._room = Condition()
         self._acks: deque[str] = deque()
         self._dead = DeadEntries(settings, group, self._acks.append, self.tell)
@@ -123,18 +123,18 @@ class RedisReader(Reader):
             for start in range(0, len(held), _MOST_ACKS):
                 self._group.hold(held[start : start + _MOST_ACKS])
             self._hold_at = now + self._settings.claim_seconds / 3
-        most = _AHEAD - len(self._ahead)
-        if now >= self._claim_at and most > 0:
+        most = self._ahead.room()
+        if now >= self._claim_at and most:
             self._claim_after, entries, deleted = self._group.claim(self._settings.claim_seconds, self._claim_after, most)
             self._keep(entries, deleted)
             if self._claim_after == FIRST:
                 self._claim_at = now + self._settings.claim_seconds / 2
 
     def _read(self) -> None:
-        most = _AHEAD - len(self._ahead)
-        if most <= 0:
+        most = self._ahead.room()
+        if not most:
             with self._room:
-                self._room.wait_for(lambda: len(self._ahead) <= _AHEAD // 2, self._wait_seconds)
+                self._room.wait_for(self._ahead.is_low, self._wait_seconds)
         elif self._after is None:
             entries = self._group.fresh(most, self._wait_seconds)
             if self._share is not None:
@@ -161,7 +161,8 @@ class RedisReader(Reader):
             if place_of(entry.id) > place_of(self._last):
                 self._last = entry.id
         with self._room:
-            self._ahead.extend(Event(None, entry, entry.seconds) for entry in new)
+            for entry in new:
+                self._ahead.put(Event(None, entry, entry.seconds, entry.size), entry.size)
         return len(new) + len(gone)
 
     def _away(self, error: AwayError, now: float) -> None:
@@ -187,11 +188,14 @@ class RedisReader(Reader):
 
     # ---- on the spout's loop
 
-    def take(self, most: int) -> list[Event]:
+    def take(self, most: int, most_bytes: int) -> list[Event]:
         """The next entries, in the order in which they came."""
+        found: list[Event] = []
         with self._room:
-            found = [self._ahead.popleft() for _ in range(min(most, len(self._ahead)))]
-            if len(self._ahead) <= _AHEAD // 2:
+            while self._ahead and len(found) < most and most_bytes > 0:
+                found.append(self._ahead.pop())
+                most_bytes -= found[-1].size
+            if self._ahead.is_low():
                 self._room.notify()
         return found
 
@@ -208,12 +212,12 @@ class RedisReader(Reader):
         if self._settings.dead_stream is None:
             self.done(event)
             return "it is left out; with 'redis.dead.stream' it would be kept"
-        self._dead.put(event.record, reason)
+        self._dead.put(event, reason)
         return f"it goes to the stream {self._settings.dead_stream!r}"
 
-    def parting(self) -> int:
+    def parting(self) -> tuple[int, int]:
         """Those that wait for that stream."""
-        return len(self._dead)
+        return self._dead.parting()
 
     def backlog(self) -> int | None:
         """This task's share of what was given to nobody, and what it was given and has not taken."""

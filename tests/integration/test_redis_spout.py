@@ -22,6 +22,8 @@ from tests.integration.topologies import WriteDown
 
 pytestmark = pytest.mark.integration
 
+ROOM = 64 << 20
+
 
 @pytest.fixture(scope="module")
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
@@ -167,18 +169,18 @@ def test_what_is_given_up_stays_pending_until_its_stream_takes_it(redis: RedisSe
     reader = RedisReader(keys, SystemClock(), RedisGroup(keys))
     reader.start()
     try:
-        (event,) = until(lambda: reader.take(10), "the entry")
+        (event,) = until(lambda: reader.take(10, ROOM), "the entry")
         reader.set_aside(event, "failed")
         (problem,) = until(reader.news, "what is wrong")
         assert "WRONGTYPE" in problem
         add(redis, range(1, 2))
-        (other,) = until(lambda: reader.take(10), "the other entry")
+        (other,) = until(lambda: reader.take(10, ROOM), "the other entry")
         reader.done(other)
         until(lambda: reader.settled() == 1, "its ack")
         assert redis.client.xpending("numbers", "flow")["pending"] == 1
         redis.client.delete("dead")
         until(lambda: reader.settled() == 2, "the entry's ack")
-        assert (redis.client.xlen("dead"), reader.parting()) == (1, 0)
+        assert (redis.client.xlen("dead"), reader.parting()) == (1, (0, 0))
     finally:
         reader.close()
 
@@ -243,7 +245,7 @@ def test_entries_come_at_once_and_acks_are_sent_though_nothing_comes(redis: Redi
     try:
         until(lambda: reader.backlog() == 0, "the group")
         add(redis, range(3))
-        events = until(lambda: reader.take(10), "the entries")
+        events = until(lambda: reader.take(10, ROOM), "the entries")
         for event in events:
             reader.done(event)
         until(lambda: reader.settled() == len(events), "the acks")
@@ -263,7 +265,7 @@ def test_what_comes_while_the_group_is_gone_is_read_though_nothing_was_before(re
         pipeline.xgroup_destroy("numbers", "flow")
         pipeline.xadd("numbers", {"n": 1})
         pipeline.execute()
-        (event,) = until(lambda: reader.take(10), "the entry")
+        (event,) = until(lambda: reader.take(10, ROOM), "the entry")
         assert event.record.fields == {"n": b"1"}
         (problem,) = reader.news()
         assert "the group 'flow' of stream 'numbers' was gone" in problem

@@ -242,8 +242,8 @@ class Run:
         for _ in range(steps):
             self.reader.step()
 
-    def take(self, most: int = 1000) -> list[int]:
-        self.events = self.reader.take(most)
+    def take(self, most: int = 1000, most_bytes: int = 1 << 40) -> list[int]:
+        self.events = self.reader.take(most, most_bytes)
         return [event.record.offset for event in self.events]
 
     def given(self, *offsets: int) -> None:

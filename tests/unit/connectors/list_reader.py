@@ -16,11 +16,12 @@ class ListReader(Reader):
         self.lost: set[int] = set()
         self.finished: list[int] = []
         self.aside: list[tuple[int, str]] = []
-        self.sure = self.away = 0
+        self.sure = 0
+        self.away = (0, 0)
         self.started = self.closed = False
 
-    def put(self, *numbers: int) -> None:
-        self.waiting.extend(Event(None, number, 1_000_000.0 + number) for number in numbers)
+    def put(self, *numbers: int, size: int = 1) -> None:
+        self.waiting.extend(Event(None, number, 1_000_000.0 + number, size) for number in numbers)
 
     def step(self) -> None:
         raise AssertionError("there is no thread")
@@ -34,8 +35,12 @@ class ListReader(Reader):
     def close(self) -> None:
         self.closed = True
 
-    def take(self, most: int) -> list[Event]:
-        return [self.waiting.popleft() for _ in range(min(most, len(self.waiting)))]
+    def take(self, most: int, most_bytes: int) -> list[Event]:
+        found: list[Event] = []
+        while self.waiting and len(found) < most and most_bytes > 0:
+            found.append(self.waiting.popleft())
+            most_bytes -= found[-1].size
+        return found
 
     def owns(self, event: Event) -> bool:
         return event.record not in self.lost
@@ -47,7 +52,7 @@ class ListReader(Reader):
         self.aside.append((event.record, reason))
         return "it goes nowhere"
 
-    def parting(self) -> int:
+    def parting(self) -> tuple[int, int]:
         return self.away
 
     def backlog(self) -> int | None:

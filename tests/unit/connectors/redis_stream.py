@@ -178,8 +178,8 @@ class Run:
         for _ in range(steps):
             self.reader.step()
 
-    def take(self, most: int = 5000) -> list[int]:
-        self.events = self.reader.take(most)
+    def take(self, most: int = 5000, most_bytes: int = 1 << 40) -> list[int]:
+        self.events = self.reader.take(most, most_bytes)
         return [int(event.record.fields["n"]) for event in self.events]
 
     def finish(self) -> None:

@@ -10,7 +10,7 @@ def full() -> Run:
     run = Run()
     run.client.assign(KEY)
     run.client.give(KEY, *range(1100))
-    run.read()
+    run.read(4)
     assert 95 < len(run.client.events) <= 100
     return run
 

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from tests.unit.connectors.kafka_consumer import KEY, OTHER, Error, Run
+from tests.unit.connectors.kafka_consumer import KEY, OTHER, Error, Message, Run
 
 
 def test_messages_are_read_ahead_and_taken_in_order() -> None:
@@ -26,6 +26,19 @@ def test_messages_are_read_ahead_and_taken_in_order() -> None:
     record = run.events[0].record
     assert (record.key, record.value, record.headers) == (b"key", b"value", (("trace", b"1"),))
     assert run.events[0].due == record.seconds == 1_700_000_000.5
+
+
+def test_of_large_messages_as_many_are_read_as_fit() -> None:
+    run = Run()
+    run.client.assign(KEY)
+    large = b"x" * (1 << 20)
+    run.client.events.extend(Message(KEY, offset, data=large) for offset in range(100))
+    run.read(20)
+    assert len(run.client.events) == 84
+    assert run.take(4, 3 << 20) == [0, 1, 2]
+    assert run.take(4, 0) == []
+    run.read(20)
+    assert len(run.client.events) == 81
 
 
 def test_a_message_without_a_time_is_due_when_nobody_knows() -> None:

@@ -93,7 +93,7 @@ def test_what_came_in_parts_only_is_put_aside_and_values_not_asked() -> None:
     run, reader = started()
     with run:
         reader.put(1)
-        reader.waiting.append(Event(None, 2, None, "its headers: no text"))
+        reader.waiting.append(Event(None, 2, None, 1, "its headers: no text"))
         run.advance(1.0)
         assert (emitted(run), reader.aside) == ([1], [(2, "cannot be read: its headers: no text")])
 
@@ -182,7 +182,7 @@ def test_a_reason_is_written_so_that_every_server_takes_it() -> None:
 
 def test_no_instance_waits_to_see_a_dead_one_s_last_event_again() -> None:
     with pytest.raises(TypeError, match="known to its own process"):
-        pickle.dumps(Event(None, 1, None))
+        pickle.dumps(Event(None, 1, None, 1))
 
 
 def test_a_spout_without_values_says_so() -> None:
