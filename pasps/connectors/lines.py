@@ -93,20 +93,23 @@ class LineSpout(Spout):
 
     def next_tuple(self) -> float | None:
         """Emit what failed and is due again, or the next lines of a file: some hundred at most."""
-        if self._emit_again():
-            return None
-        if self._pending >= self._settings.most_pending or self._pending_bytes >= _MOST_BYTES:
-            return None
         self._look()
+        try:
+            if not self._emit_again():
+                self._emit_next()
+        finally:  # also where there is no room, or a line that cannot be made: files come and go meanwhile
+            self._save()
+        return None
+
+    def _emit_next(self) -> None:
+        if self._pending >= self._settings.most_pending or self._pending_bytes >= _MOST_BYTES:
+            return
         found = self._files.next_piece()
         if found is not None:
             self._emit_piece(*found)
-        self._save()
-        if found is None and self._files.over() and not len(self._tries):
+        elif self._files.over() and not len(self._tries):
             self._over = True
-            self._save()
             raise EndOfInput
-        return None
 
     def _look(self) -> None:
         now = self.clock.now()
@@ -208,6 +211,7 @@ class LineSpout(Spout):
     def backlog(self) -> int | None:
         """An estimate: the bytes that are there and were not read, over the mean length of the lines that were; None before any was."""
         self._look()
+        self._save()  # it is asked also while `next_tuple` is not called
         self._files.look()
         unread = self._files.unread_bytes()
         if not unread:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pasps.testing import StepRun
-from tests.unit.connectors.line_runs import Note, done, emitted, errors, start, tasks, write
+from tests.unit.connectors.line_runs import Lines, Note, done, emitted, errors, start, tasks, write
 
 
 @pytest.fixture
@@ -90,6 +92,51 @@ def test_a_file_that_was_rotated_meanwhile_is_found_again(log: Path) -> None:
         run.advance(3.0)
         assert sorted(done(run)) == ["four", "one", "three", "two"]
         assert errors(run) == []
+
+
+@pytest.mark.parametrize("bound", ["lines.pending", "topology.max.spout.pending"])
+def test_a_file_that_came_and_went_while_there_was_no_room_is_found_again(log: Path, bound: str) -> None:
+    write(log, *numbers(20))
+    with start(log, workers=2, pending=5 if bound == "lines.pending" else 10_000) as run:
+        Note.shut = True
+        run.advance(1.0)
+        if bound == "topology.max.spout.pending":
+            tasks(run)[0].max_pending = 1
+        for name in (".1", ".2"):
+            log.rename(log.with_suffix(name))
+            write(log, f"before {name}")
+            run.advance(2.0)
+            tasks(run)[0].instance.backlog()  # as at each cut, also when there is no room
+        log.rename(log.with_suffix(".3"))
+        run.advance(0.1)
+        crash(run)
+        Note.shut = False
+        run.advance(3.0)
+        assert sorted(set(done(run))) == sorted(["before .1", "before .2", *numbers(20)])
+
+
+def test_a_line_that_cannot_be_made_again_does_not_keep_other_files_from_the_position(log: Path) -> None:
+    class Brittle(Lines):
+        works = True
+
+        def values(self, line: str | bytes, path: str, line_id: str) -> Sequence[Any]:
+            if not type(self).works:
+                raise RuntimeError(line)
+            return (line, path, line_id)
+
+    write(log, "one")
+    with start(log, workers=2, shape=Brittle) as run:
+        Note.fails, Note.failures = "one", 3
+        run.advance(0.05)
+        Brittle.works = False
+        log.rename(log.with_suffix(".1"))
+        write(log, "two")
+        run.advance(3.0)
+        log.rename(log.with_suffix(".2"))
+        crash(run)
+        Brittle.works = True
+        run.advance(3.0)
+        assert sorted(set(done(run))) == ["one", "two"]
 
 
 def test_a_file_that_was_truncated_meanwhile_is_read_from_its_beginning(log: Path) -> None:
