@@ -125,18 +125,24 @@ class FollowedFile:
     # ---- the file itself
 
     def open(self) -> None:
-        """Open it, unless it is.
+        """Open it, unless it is, and note how it begins, unless something of it was read.
 
         Raises:
             OSError: it cannot be; FileNotFoundError also when another file has its path by now.
         """
-        if self.handle is not None:
-            return
-        handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        if os.fstat(handle).st_ino != self.inode:
-            os.close(handle)
-            raise FileNotFoundError(errno.ENOENT, "another file has its name now", self.path)
-        self.handle = handle
+        if self.handle is None:
+            handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            if os.fstat(handle).st_ino != self.inode:
+                os.close(handle)
+                raise FileNotFoundError(errno.ENOENT, "another file has its name now", self.path)
+            self.handle = handle
+        if not self.is_marked():
+            data = os.pread(self.handle, _MARK_BYTES, 0)
+            self._here = Mark.of(data, 0) if data else None
+
+    def is_marked(self) -> bool:
+        """Whether it can be told from another file with its inode."""
+        return self._head is not None or self._here is not None
 
     def close(self) -> None:
         """Close it, if it is open; it may be opened again."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
-import os
 from collections.abc import Iterable
 
 from pasps.connectors.line_file import FollowedFile, Piece, Place
 from pasps.connectors.line_flight import LinesInFlight
+from pasps.connectors.line_moves import relocate
 from pasps.connectors.line_open import OpenFiles
-from pasps.connectors.line_search import Complaints, Found, Key, LineSearch, find_inode
+from pasps.connectors.line_search import Complaints, Found, Key, LineSearch
 from pasps.connectors.line_settings import LineSettings
 
 _MOST_TRIED = 64
@@ -74,6 +75,11 @@ class LineFiles:
         if file.path not in what.paths:
             file.path = what.paths[0]
         file.size, file.changed_ns = what.size, what.changed_ns
+        if what.size and not file.is_marked() and not file.ended:  # it may wait for long, and be looked for by its inode then
+            try:
+                self._ensure_open(file)
+            except OSError as error:
+                self._trouble(file, error)
 
     def _begin_at_end(self, file: FollowedFile, size: int) -> None:
         file.offset = size
@@ -87,7 +93,7 @@ class LineFiles:
         """A file of the position that the pattern does not match any more."""
         file = FollowedFile.at(place, place.path, -1)
         file.final = not self._settings.follow
-        if self._relocate(file):
+        if relocate(file):
             self._files[file.device, file.inode] = file
         elif place.whole:
             _log.info("%r is gone; all that was seen of it had been read", place.path)
@@ -100,20 +106,12 @@ class LineFiles:
             file.left_at = now
         if file.ended:
             self._forget(file)
-        elif file.handle is None and not self._relocate(file):
+        elif file.handle is None and not relocate(file):
             self._gone(file)
         elif not file.final:
             file.look()
             quiet = now - max(file.left_at, file.grew_at) >= self._settings.rotated_seconds
             file.final = quiet and not file.has_news()
-
-    def _relocate(self, file: FollowedFile) -> bool:
-        """Find out what it is called now."""
-        found = find_inode(os.path.dirname(file.path), file.inode)
-        if found is not None:
-            (file.device, _), what = found
-            file.path, file.size, file.changed_ns = what.paths[0], what.size, what.changed_ns
-        return found is not None
 
     # ---- reading
 
@@ -136,7 +134,7 @@ class LineFiles:
             try:
                 file, piece = self._read(file)
             except FileNotFoundError:
-                if not self._relocate(file):
+                if not relocate(file):
                     self._gone(file)
                 continue
             except OSError as error:
@@ -152,6 +150,8 @@ class LineFiles:
         self._ensure_open(file)
         file.look()
         if file.is_another():
+            if file.left_at is not None:  # then only its inode says that it is the one
+                raise FileNotFoundError(errno.ENOENT, "another content has its inode now", file.path)
             file = self._begin_anew(file)
         if file.is_compressed():
             self._complaints.tell(file.path, "compressed, which cannot be followed: unpack it; left out")
@@ -185,7 +185,8 @@ class LineFiles:
 
     def _trouble(self, file: FollowedFile, error: OSError) -> None:
         self._open.close(file)
-        self._complaints.tell(file.path, f"{error.strerror}; trying again")
+        if not isinstance(error, FileNotFoundError):  # else the next scan sees where it went
+            self._complaints.tell(file.path, f"{error.strerror}; trying again")
 
     def _gone(self, file: FollowedFile) -> None:
         if not file.is_read():

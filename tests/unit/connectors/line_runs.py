@@ -70,6 +70,13 @@ def start(path: Path | str, par: int = 1, workers: int = 1, shape: type[LineSpou
     return run
 
 
+def crash(run: StepRun) -> None:
+    """The worker dies, and the spout goes on elsewhere."""
+    name = next(name for name, worker in run.workers.items() if worker.residents.spouts)
+    run.kill(name)
+    run.restart(name)
+
+
 def write(path: Path, *lines: str, end: str = "\n") -> None:
     """Append lines."""
     with path.open("ab") as file:

@@ -9,20 +9,12 @@ from typing import Any
 
 import pytest
 
-from pasps.testing import StepRun
-from tests.unit.connectors.line_runs import Lines, Note, done, emitted, errors, start, tasks, write
+from tests.unit.connectors.line_runs import Lines, Note, crash, done, emitted, errors, start, tasks, write
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "app.log"
-
-
-def crash(run: StepRun) -> None:
-    """The worker dies, and the spout goes on elsewhere."""
-    name = next(name for name, worker in run.workers.items() if worker.residents.spouts)
-    run.kill(name)
-    run.restart(name)
 
 
 def numbers(count: int) -> list[str]:

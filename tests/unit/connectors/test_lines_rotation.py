@@ -114,6 +114,7 @@ def test_lines_of_a_file_that_left_may_still_fail(log: Path) -> None:
 def test_a_file_that_is_gone_before_it_was_read_is_reported(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(log, "one")
     with start(log) as run:
+        vars(tasks(run)[0].instance)["_files"].close()
         log.unlink()
         run.advance(2.0)
         assert emitted(run) == []
