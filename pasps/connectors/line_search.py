@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pasps.errors import InvalidError
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".Z", ".zip")
+_LOOKS = 3
+"""A file that is renamed while its directory is looked through may be missed."""
 _NO_FILE = "no file matches; waiting for one"
 
 Key = tuple[int, int]
@@ -108,15 +110,21 @@ class LineSearch:
 
 
 def find_inode(directory: str, inode: int) -> tuple[Key, Found] | None:
-    """The file with this inode in a directory, where rotation leaves what it renames; None: there is none."""
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
+    """The file with this inode in a directory, where rotation leaves what it renames; None: there is none, as far as can be told."""
+    for _ in range(_LOOKS):
+        try:
+            with os.scandir(directory) as entries:
+                # that entry first; some file systems number entries otherwise than files, so it may be any
+                listed = sorted(entries, key=lambda entry: entry.inode() != inode)
+        except OSError:
+            return None
+        for entry in listed:
+            try:
                 info = entry.stat(follow_symlinks=False)
-                if info.st_ino == inode and stat.S_ISREG(info.st_mode):
-                    return (info.st_dev, inode), Found(info.st_size, info.st_mtime_ns, [entry.path])
-    except OSError:
-        return None  # it is gone, as far as can be told
+            except OSError:
+                continue  # it was renamed or removed since
+            if info.st_ino == inode and stat.S_ISREG(info.st_mode):
+                return (info.st_dev, inode), Found(info.st_size, info.st_mtime_ns, [entry.path])
     return None
 
 
