@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import threading
 
 from pasps.connectors.http_intake import Intake
-from pasps.errors import BrokenError, InvalidError
+from pasps.connectors.http_listener import BACKLOG, listening
+from pasps.errors import InvalidError
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as error:
     raise InvalidError(f"HttpSpout needs uvicorn, which cannot be imported ({error}); pip install 'pasps[http]'") from error
 
-_BACKLOG = 256
-_MOST_CONNECTIONS = 1024
+_IDLE_SECONDS = 10.0
 _END_SECONDS = 2
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class HttpServer:
         Raises:
             BrokenError: somebody else has it, or the host is not one of this machine.
         """
-        self._listener = _listening(host, port)
+        self._listener = listening(host, port)
         self._server = _server(intake)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
@@ -58,39 +58,65 @@ class HttpServer:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._server.serve([self._listener]))
+            # asyncio's own loop, whatever the process uses elsewhere: others do not accept as the listener does
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                runner.run(self._server.serve([self._listener]))
         except Exception:  # noqa: BLE001 - the thread's door: the spout sees that it is over, and begins anew
             _log.exception("the server of a spout ended")
+
+
+class HttpConnection(H11Protocol):
+    """The header of a request is bounded, and so is the time until it has come: both also for those who hold no token.
+
+    Uvicorn itself ends only connections on which nothing comes after an answer.
+    """
+
+    _idle: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Of asyncio."""
+        super().connection_made(transport)
+        self._note()
+
+    def data_received(self, data: bytes) -> None:
+        """Of asyncio."""
+        super().data_received(data)
+        self._note()
+
+    def on_response_complete(self) -> None:
+        """Of uvicorn."""
+        super().on_response_complete()
+        self._note()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Of asyncio."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _note(self) -> None:
+        """While no request is served, the time runs; what comes slowly, also of a body that nobody waits for, does not stop it."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._idle is None and not self.transport.is_closing():
+            self._idle = self.loop.call_later(_IDLE_SECONDS, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
 
 
 def _server(intake: Intake) -> uvicorn.Server:
     config = uvicorn.Config(
         intake,
-        http="h11",  # its headers are bounded, also of those who hold no token
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
-        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=_END_SECONDS,
     )
     return uvicorn.Server(config)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    listener = None
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        # with the protocol named, asyncio turns Nagle's algorithm off, which would delay answers by 40 ms
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        if listener is not None:
-            listener.close()
-        raise BrokenError(f"cannot listen on {host} port {port}: {error.strerror or error}; set 'http.host' or 'http.port'") from error
-    return listener
