@@ -9,6 +9,9 @@ from typing import Any
 
 from pasps.errors import ConfigError
 
+_SECRETS = frozenset({"token", "password"})
+"""In a key's name: its value is in no message."""
+
 
 class Keys:
     """The keys that begin with a connector's prefix; other keys are left alone, and null is as if left out.
@@ -76,4 +79,13 @@ class Keys:
         return float(value)
 
     def _wrong(self, name: str, expected: str, value: object) -> ConfigError:
-        return ConfigError(name, f"must be {expected}, got {value!r} ({type(value).__name__})", where=self._where)
+        kind = type(value).__name__
+        if not _is_secret(name):
+            return ConfigError(name, f"must be {expected}, got {value!r} ({kind})", where=self._where)
+        cure = "what looks like a number, true or false is text in double quotes" if isinstance(value, (int, float)) else ""
+        return ConfigError(name, f"must be {expected}, got a value of type {kind}, which is not shown", where=self._where, cure=cure)
+
+
+def _is_secret(name: str) -> bool:
+    """Also a key for a file: the secret itself may have been put there."""
+    return not _SECRETS.isdisjoint(name.split("."))

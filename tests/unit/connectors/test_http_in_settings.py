@@ -68,3 +68,12 @@ def test_an_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("\n")
     with pytest.raises(ConfigError, match=r"which is empty$"):
         settings_of({"http.token.file": str(tmp_path / "token")}, WHERE)
+
+
+@pytest.mark.parametrize("key", ["http.token", "http.token.file"])
+@pytest.mark.parametrize("secret", [48151623421234, ["48151623421234"]])
+def test_a_token_that_is_no_text_is_in_no_message(key: str, secret: object) -> None:
+    with pytest.raises(ConfigError, match=rf"'{key}' must be .*, got a value of type \w+, which is not shown") as wrong:
+        settings_of({key: secret}, WHERE)
+    assert "48151623421234" not in str(wrong.value)
+    assert str(wrong.value).endswith("; what looks like a number, true or false is text in double quotes") == isinstance(secret, int)
