@@ -29,6 +29,8 @@ from pasps.metrics import WorkerCounts
 T = TypeVar("T")
 
 MOST_MISSED_BEATS = 3
+MOST_MISSED_AT_START = 30
+"""Until it is ready a worker loads libraries, some of which let no other thread run meanwhile; on a busy machine that takes seconds."""
 _LOG_SECONDS = 10.0
 
 
@@ -175,10 +177,10 @@ class WorkerLink:
         self._control.send(message)
 
     def beat(self) -> bool:
-        """Ask whether it is there; False when it has left three questions unanswered."""
+        """Ask whether it is there; False when it has left three questions unanswered, thirty if it still starts."""
         self._missed += 1
         self.send(Beat())
-        return self._missed <= MOST_MISSED_BEATS
+        return self._missed <= (MOST_MISSED_AT_START if self.address is None else MOST_MISSED_BEATS)
 
     def age(self) -> float:
         """Seconds since it was started."""

@@ -9,10 +9,11 @@ import socket
 import msgspec
 import pytest
 
+from pasps.activation import ActivationTable
 from pasps.clock import SystemClock
 from pasps.daemons.control_thread import MOST_CONTROL_BYTES, encode_frame
-from pasps.daemons.messages import Address, Dial, FromWorker, Linked, ToWorker
-from pasps.daemons.worker_link import WorkerLink
+from pasps.daemons.messages import Address, Beat, Dial, FromWorker, Hello, Launch, Linked, ToWorker
+from pasps.daemons.worker_link import MOST_MISSED_AT_START, MOST_MISSED_BEATS, WorkerLink
 from pasps.errors import BrokenError
 from pasps.transport.frames import FrameReader
 
@@ -98,5 +99,23 @@ def test_the_end_of_a_worker_answers_all_who_wait() -> None:
                 await task
                 raise AssertionError("it was told that it is connected")
         await link.end(0.0)
+
+    asyncio.run(main())
+
+
+def test_a_worker_that_still_starts_may_be_silent_for_longer() -> None:
+    async def main() -> None:
+        end = WorkerEnd()
+        link = await link_to(end)
+        assert all(link.beat() for _ in range(MOST_MISSED_AT_START))
+        assert not link.beat()
+        await end.say(Beat())
+        await end.say(Hello("127.0.0.1", 1))
+        launch = Launch("w2", 1, 1, b"", ActivationTable(0, {}, {}), {}, b"", [], "127.0.0.1", None)
+        await link.introduce(launch, 10)
+        assert all(link.beat() for _ in range(MOST_MISSED_BEATS))
+        assert not link.beat()
+        await link.end(0.0)
+        end.end()
 
     asyncio.run(main())
