@@ -57,7 +57,7 @@ _HDFS_TIME = (
 )
 _SPARK_TIME = "concat('20', substr(line, 1, 2), '-', substr(line, 4, 2), '-', substr(line, 7, 2), substr(line, 9, 10))"
 _SYSLOG_TIME = f"concat('-', {month_number('substr(line, 1, 3)')}, '-', trim(substr(line, 5, 2)), substr(line, 7, 10))"
-# [Sun Dec 04 04:47:44 2005], or with a fraction after the seconds
+# [Tue May 16 21:05:09 2023], or with a fraction after the seconds
 _APACHE_TIME = (
     f"concat(substring_index(substring_index(line, ']', 1), ' ', -1), '-', {month_number('substr(line, 6, 3)')}, '-',"
     " substr(line, 10, 2), ' ', substring_index(substr(line, 13, 15), ' ', 1))"
@@ -67,7 +67,7 @@ _ACCESS_TIME = (
     f"concat(substr({_ACCESS}, 8, 4), '-', {month_number(f'substr({_ACCESS}, 4, 3)')}, '-', substr({_ACCESS}, 1, 2), ' ',"
     f" substr({_ACCESS}, 13, 8), substr({_ACCESS}, 22, 5))"
 )
-# Wed Oct 10 20:19:24 +0000 2018; ISO 8601 stays as it is
+# Tue May 16 21:05:09 +0000 2023; ISO 8601 stays as it is
 _TWITTER_TIME = (
     f"if(substr(found, 4, 1) = ' ', concat(substr(found, 27, 4), '-', {month_number('substr(found, 5, 3)')}, '-', substr(found, 9, 2),"
     " ' ', substr(found, 12, 8), substr(found, 21, 5)), found)"
@@ -81,7 +81,7 @@ _ALL = (
     RecordFormat("regex", "text", "lines of text; --pattern with a group `time`, and --time-format"),
     _text(
         "hdfs",
-        "HDFS logs: 081109 203615 148 INFO ...",
+        "HDFS logs: 230517 081530 17 INFO ...",
         _HDFS_TIME,
         r"^\d{6} \d{6} ",
         level=_JAVA_LEVEL,
@@ -89,7 +89,7 @@ _ALL = (
     ),
     _text(
         "spark",
-        "Spark logs: 17/06/09 20:10:40 INFO ...",
+        "Spark logs: 21/08/03 09:25:50 INFO ...",
         _SPARK_TIME,
         r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d",
         level=r"^\S+ \S+ ([A-Z]+) ",
@@ -98,7 +98,7 @@ _ALL = (
     RecordFormat(
         "openssh",
         "text",
-        "OpenSSH and other syslog: Dec 10 06:55:46 host ...; --year",
+        "OpenSSH and other syslog: Nov 17 16:08:32 host ...; --year",
         _SYSLOG_TIME,
         "iso",
         r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d",
@@ -107,22 +107,22 @@ _ALL = (
     ),
     _text(
         "apache",
-        "Apache error logs: [Sun Dec 04 04:47:44 2005] [notice] ...",
+        "Apache error logs: [Tue May 16 21:05:09 2023] [notice] ...",
         _APACHE_TIME,
         r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d",
         level=r"^\[[^\]]*\] \[(?:[^\]:]*:)?(\w+)\]",
     ),
     _text(
         "apache-access",
-        'Apache access logs: ... [10/Oct/2000:13:55:36 -0700] "GET ...',
+        'Apache access logs: ... [16/May/2023:21:05:09 -0700] "GET ...',
         _ACCESS_TIME,
         r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d",
         host=r"^(\S+)",
         method=r'\] "([A-Z]+) ',
         status=r'" (\d{3}) ',
     ),
-    _supercomputer("bgl", "BlueGene/L logs: - 1117838570 2005.06.03 R02-M1-N0 ...", r"^(?:\S+ ){8}(\S+)"),
-    _supercomputer("thunderbird", "Thunderbird logs: - 1131566461 2005.11.09 dn228 ...", ""),
+    _supercomputer("bgl", "BlueGene/L logs: - 1684311330 2023.05.17 R01-M0-N2 ...", r"^(?:\S+ ){8}(\S+)"),
+    _supercomputer("thunderbird", "Thunderbird logs: - 1684271109 2023.05.16 node7 ...", ""),
     RecordFormat(
         "dns",
         "csv",

@@ -23,7 +23,7 @@ from tests.integration.running import as_in_a_terminal, until
 @pytest.mark.parametrize("who", ["by Ctrl-C", "by the death of Java"])
 def test_a_build_that_is_ended_leaves_nothing(tmp_path: Path, who: str) -> None:
     records = tmp_path / "records.log"
-    records.write_text("081109 203615 148 INFO dfs.DataNode: x\n" * 100_000)
+    records.write_text("230517 081530 17 INFO dfs.DataNode: x\n" * 100_000)
     said = tmp_path / "said"
     words = ["traces", "build", "--format", "hdfs", *[str(records)] * 300, "--out", str(tmp_path / "out")]
     with said.open("wb") as err:

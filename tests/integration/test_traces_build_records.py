@@ -149,13 +149,13 @@ def test_a_second_is_counted_once_for_each_key(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     ("form", "key", "line", "value"),
     [
-        ("hdfs", "component", "081109 203615 148 INFO dfs.DataNode$X: y", "dfs.DataNode$X"),
-        ("spark", "level", "17/06/09 20:10:40 WARN a.B: y", "WARN"),
-        ("openssh", "component", "Dec 10 06:55:46 host sshd[1]: y", "sshd"),
-        ("apache", "level", "[Sun Dec 04 04:47:44 2005] [core:error] y", "error"),
-        ("apache-access", "status", '1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 404 1', "404"),
-        ("bgl", "level", "- 1117838570 2005.06.03 R02 2005-06-03-15.42.50.363779 R02 RAS KERNEL INFO y", "INFO"),
-        ("thunderbird", "node", "- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 x y", "dn228"),
+        ("hdfs", "component", "230517 081530 17 INFO dfs.DataNode$X: y", "dfs.DataNode$X"),
+        ("spark", "level", "21/08/03 09:25:50 WARN a.B: y", "WARN"),
+        ("openssh", "component", "Nov 17 16:08:32 host sshd[1]: y", "sshd"),
+        ("apache", "level", "[Tue May 16 21:05:09 2023] [core:error] y", "error"),
+        ("apache-access", "status", '1.2.3.4 - - [16/May/2023:21:05:09 -0700] "GET / HTTP/1.0" 404 1', "404"),
+        ("bgl", "level", "- 1684311330 2023.05.17 R01 2023-05-17-01.15.30.250000 R01 RAS KERNEL INFO y", "INFO"),
+        ("thunderbird", "node", "- 1684271109 2023.05.16 node7 May 16 14:05:09 x y", "node7"),
         ("tweets", "user.name", '{"created_at": "2018-10-10", "user": {"name": "u"}}', "u"),
     ],
 )

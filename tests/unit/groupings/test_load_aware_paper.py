@@ -31,7 +31,7 @@ class Algorithm1:
         return m
 
     def send_event(self) -> int:
-        # "If all replicas present the same utilization value, events are sent in a round-robin fashion"
+        # equally busy replicas take turns
         if all(u == self.U[0] for u in self.U):
             return self.round_robin()
         m = 0

@@ -42,7 +42,7 @@ def test_severity_is_of_the_level_or_of_the_words(level: str, message: str, expe
     ("message", "expected"),
     [
         ("Deleting blk_-12 on 10.0.0.1", "blk_-12"),
-        ("attempt_2017_0024_m_000001_984: done", "attempt_2017_0024_m_000001_984"),
+        ("attempt_2024_0017_m_000003_25: done", "attempt_2024_0017_m_000003_25"),
         ("task 1.0 in stage 2.0 (TID 17)", "TID 17"),
         ("left from 10.0.0.1 port 22", "10.0.0.1"),
         ("version 1.2.3.4.5", ""),
