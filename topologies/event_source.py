@@ -42,20 +42,25 @@ class EventSpout(TraceSpout):
     Keys: `events.total`, how many (without it: no end, or the trace's); `events.rate`, the mean of a second (200); `events.kind`, how
     the rate moves: a kind of `pasps traces synth` ("spiky"); `events.seed` (1), of both rate and events; `events.file`, whose lines are
     the events, over and over when more are due than it has. With neither `events.total` nor a trace a file is read once. With
-    `events.total` a trace is repeated as often as that takes, unless `trace.repeat` is false. A subclass may have another `usual_kind`.
+    `events.total` a trace is repeated as often as that takes, unless `trace.repeat` is false.
+
+    A subclass may have another `usual_kind`, and names in `own_keys` what its application's components read besides, so that a key
+    that is nearly one of them, or of those above, is refused whoever reads it.
     """
 
     usual_kind: Kind = "spiky"
+    own_keys: tuple[str, ...] = ()
     seed: int = 1
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         """Make the traffic, and read the file.
 
         Raises:
-            InvalidError: a key is wrong, or a line of the file cannot be read: names file and line.
+            InvalidError: a key is wrong or misspelled, or a line of the file cannot be read: names file and line.
         """
         where = f"component {ctx.component_id!r}"
-        Keys(conf, "events.", _KEYS, where)  # refuses misspelled ones
+        # the prefix may be what is misspelled
+        Keys(conf, "", (*_KEYS, *self.own_keys), where)
         self.seed = whole(conf, "events.seed", 1, 0, LARGEST, where)
         self._lines = None if conf.get("events.file") is None else self._read(str(conf["events.file"]))
         told = conf.get("trace.file") is not None or conf.get("trace.rows") is not None

@@ -28,6 +28,7 @@ class OpinionSource(EventSpout):
 
     outputs = ["event", "user", "age", "code", "topic", "opinion"]
     usual_kind = "progressive"
+    own_keys = ("values.skew", "work.rounds")
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.skew = skew_of(conf, ctx.component_id)

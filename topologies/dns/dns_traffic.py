@@ -26,6 +26,7 @@ class Messages(EventSpout):
     """DNS messages as they were on the wire, with their flow (client and server) and their time in seconds since the epoch."""
 
     outputs = ["event", "flow", "at", "wire"]
+    own_keys = ("dns.flows.max", "dns.flow.idle.seconds", "dns.flow.most.seconds", "dns.model")
 
     def synthetic(self, number: int) -> tuple[str, float, bytes]:
         return message(self.seed, number)

@@ -24,6 +24,7 @@ class Lines(EventSpout):
     """Lines of logs, as they were written."""
 
     outputs = ["event", "text"]
+    own_keys = ("logs.year", "logs.similarity", "logs.templates.max", "logs.window.seconds")
 
     def synthetic(self, number: int) -> tuple[str]:
         return (line(self.seed, number),)

@@ -23,6 +23,7 @@ class Source(EventSpout):
 
     outputs = ["event", "value"]
     usual_kind = "progressive"
+    own_keys = ("work.rounds",)
 
     def synthetic(self, number: int) -> tuple[int]:
         return (number * 7919 % VALUES,)

@@ -22,6 +22,7 @@ class Source(EventSpout):
 
     outputs = ["event", "value"]
     usual_kind = "progressive"
+    own_keys = ("values.skew", "work.rounds")
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.skew = skew_of(conf, ctx.component_id)

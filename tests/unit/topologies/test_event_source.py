@@ -138,5 +138,7 @@ def test_without_a_total_a_trace_ends_as_it_says() -> None:
     assert len(emitted({"trace.rows": [10, 5]})) == 15
 
 
-def test_a_misspelled_key_is_refused_with_the_nearest_one() -> None:
-    assert "'events.totl' is unknown; the nearest known name is 'events.total'" in refused(totl=10)
+@pytest.mark.parametrize("wrong", ["events.totl", "event.total"])
+def test_a_misspelled_key_is_refused_with_the_nearest_one(wrong: str) -> None:
+    with pytest.raises(PaspsError, match=f"'{wrong}' is unknown; the nearest known name is 'events.total'"):
+        emitted({wrong: 10}, total=1)
