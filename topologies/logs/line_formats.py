@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from pasps import Bolt, TopologyContext, Tuple
-from topologies.logs.masks import masked, shape
+from topologies.logs.masks import masked, word_count
 from topologies.number_keys import whole
 
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
@@ -104,12 +104,12 @@ def _iso(line: str) -> datetime | None:
 
 
 class Parse(Bolt):
-    """The line's parts, and the shape of its message, by which templates are kept.
+    """The line's parts, and the number of words in its message, by which templates are kept.
 
     Key: `logs.year`, the year of syslog's times (2000).
     """
 
-    outputs = ["event", "line", "masked", "shape"]
+    outputs = ["event", "line", "masked", "words"]
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.year = whole(conf, "logs.year", _YEAR, 1, 9998, f"component {ctx.component_id!r}")
@@ -118,4 +118,4 @@ class Parse(Bolt):
         event, text = tup.values
         line = read_line(text, self.year)
         content = masked(line.message)
-        self.emit([event, line, content, shape(content)])
+        self.emit([event, line, content, word_count(content)])

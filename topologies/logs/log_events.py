@@ -62,13 +62,13 @@ class Store(SqlSink):
 
 
 class LogEvents(Topology):
-    """lines -> parse -> template, by shape -> event, by template -> store."""
+    """lines -> parse -> template, by number of words -> event, by template -> store."""
 
-    # what is in flight is remembered by `event`, so that what fails is not counted twice
+    # what is in flight is remembered by `template` and `event`, so that what fails is not counted twice
     config = {"topology.max.spout.pending": 4_000}
 
     lines = Lines.spec()
     parse = Parse.spec(inputs=[lines], par=1, pool=8)
-    template = Templates.spec(inputs={parse: Grouping.fields("shape")}, par=1, pool=8)
+    template = Templates.spec(inputs={parse: Grouping.fields("words")}, par=1, pool=8)
     event = Kinds.spec(inputs={template: Grouping.fields("origin")}, par=1, pool=8)
     store = Store.spec(inputs=[event], par=1, pool=4)

@@ -1,4 +1,4 @@
-"""What is known to vary in messages is masked before templates are looked for; and what of a message decides where they are kept."""
+"""What is known to vary in messages is masked before templates are looked for; and what of a message says where that is done."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import re
 MOST_CHARACTERS = 1_000
 """A message is looked at so far when its template is sought; the whole is stored."""
 
-WILDCARD = "<*>"
-"""Drain's own sign for what varies. Masks are different from it, because Drain does not count wildcards as what two lines share."""
-
 _ADDRESS = r"\d{1,3}(?:\.\d{1,3}){3}"
+# no mask is Drain's wildcard, because Drain does not count wildcards as what two lines share
 _MASKS = (
     (re.compile(r"\bblk_-?\d+"), "<block>"),
     (re.compile(rf"(?<![\w.-])/?{_ADDRESS}(?::\d{{1,5}})?(?![\w-]|\.\w)"), "<address>"),
@@ -38,13 +36,6 @@ def _beginning(message: str) -> str:
     return beginning.rpartition(" ")[0] or beginning[:MOST_CHARACTERS]
 
 
-def shape(content: str) -> str:
-    """Number of words and first word of a masked message: the path that Drain's tree takes to the templates it compares with.
-
-    Two messages of different shapes never have the same template, so each shape may belong to a task of its own.
-    """
-    words = content.split()
-    if len(words) < 2:
-        return str(len(words))
-    first = WILDCARD if any(map(str.isdigit, words[0])) else words[0]
-    return f"{len(words)} {first}"
+def word_count(content: str) -> int:
+    """How many words a message has. Drain never compares two that differ in it, so each number may belong to a task of its own."""
+    return len(content.split())

@@ -1,8 +1,7 @@
 """The second step: the template of each message, found by Drain as messages come (He et al., ICWS 2017; the library drain3).
 
-`Miner` is the pure part; each task keeps one, with the templates of the shapes that belong to the task. Drain compares a message
-only with templates of its shape, so all tasks together find what one Drain would find that saw every message, while there are fewer than
-`_MOST_FIRST_WORDS` first words among messages of one length, and no template is forgotten.
+`Miner` is the pure part; each task keeps one, for messages with the numbers of words that belong to the task. At the root Drain's tree
+branches by that number, so all tasks together find what one Drain would find that saw every message, while no template is forgotten.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ from drain3.drain import Drain
 
 from pasps import Bolt, TopologyContext, Tuple
 from pasps.errors import ConfigError
-from topologies.logs.masks import WILDCARD
 from topologies.number_keys import above_zero, whole
-
-_MOST_FIRST_WORDS = 100
+from topologies.recent import Recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class Miner:
     """Templates of messages as they come; at most `most`: the ones unused for longest are forgotten first."""
 
     def __init__(self, most: int = 1024, similarity: float = 0.4) -> None:
-        self._drain = Drain(depth=4, sim_th=similarity, max_children=_MOST_FIRST_WORDS, max_clusters=most, param_str=WILDCARD)
+        self._drain = Drain(depth=4, sim_th=similarity, max_clusters=most)
         self.origins: dict[int, str] = {}
         """By Drain's number of the template; some are of templates that are forgotten, at most `most`."""
         self._most = most
@@ -72,13 +69,14 @@ class Miner:
 
 
 class Templates(Bolt):
-    """The template of each line.
+    """The template of each line. A line that comes again gets the template of the first time, and widens none.
 
     Keys: `logs.templates.max`, templates that a task keeps (1024); `logs.similarity`, the share of words in which a message must
     agree with a template to be its (0.4).
     """
 
     outputs = ["event", "line", "template", "origin"]
+    remembered = 4096
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         where = f"component {ctx.component_id!r}"
@@ -86,8 +84,9 @@ class Templates(Bolt):
         if similarity > 1:
             raise ConfigError("logs.similarity", f"must be at most 1, got {similarity!r}", where=where)
         self.miner = Miner(whole(conf, "logs.templates.max", 1024, 1, 10_000_000, where), similarity)
+        self.recent: Recent[Template] = Recent(self.remembered)
 
     def process(self, tup: Tuple) -> None:
         event, line, content, _ = tup.values
-        template = self.miner.add(content)
+        template = self.recent.get(event) or self.recent.keep(event, self.miner.add(content))
         self.emit([event, line, template, template.origin])

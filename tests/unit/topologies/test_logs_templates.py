@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import pickle
 import random
+from typing import Any
 
 import pytest
 from drain3.drain import Drain
 
-from topologies.logs.line_formats import read_line
-from topologies.logs.masks import MOST_CHARACTERS, masked, shape
+from pasps import Bolt, EndOfInput, Grouping, Spout, Topology
+from pasps.testing import complete_topology
+from topologies.logs.line_formats import Line, read_line
+from topologies.logs.masks import MOST_CHARACTERS, masked, word_count
 from topologies.logs.synthetic_lines import line
-from topologies.logs.templates import Miner, template_id
+from topologies.logs.templates import Miner, Templates, template_id
 
 
 @pytest.mark.parametrize(
@@ -47,15 +50,9 @@ def test_no_message_makes_the_masks_backtrack_without_end(message: str) -> None:
     assert len(masked(message)) <= MOST_CHARACTERS + len("<address>")
 
 
-def test_the_shape_is_the_number_of_words_and_the_first_word() -> None:
-    assert [shape(text) for text in ("", "  ", "up", "Begin of task", "user12 left", "<address> left")] == [
-        "0",
-        "0",
-        "1",
-        "3 Begin",
-        "2 <*>",
-        "2 <address>",
-    ]
+def test_words_are_counted_as_drain_counts_them() -> None:
+    texts = ["", "  ", "up", " Begin of\ttask ", "user12\u2003left"]
+    assert [word_count(text) for text in texts] == [len(Drain().get_content_as_tokens(text)) for text in texts] == [0, 0, 1, 3, 2]
 
 
 def test_what_varies_becomes_a_wildcard_and_the_origin_stays() -> None:
@@ -101,14 +98,60 @@ def contents(count: int) -> list[str]:
     return [masked(read_line(line(7, number)).message) for number in range(count)]
 
 
-def test_miners_by_shape_find_what_one_drain_finds() -> None:
+MANY_FIRST_WORDS = [f"{first}{second} is what is {last}" for last in "xy" for first in "abcdefghijklmn" for second in "opqrstuvw"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        contents(1500),
+        ["node3 WARN disk is full", "Today WARN disk is full", "<*> WARN disk is full"],
+        ["up", "3", "down", *MANY_FIRST_WORDS],
+    ],
+    ids=["synthetic", "a digit in the first word", "many first words"],
+)
+def test_miners_by_word_count_find_what_one_drain_finds(said: list[str]) -> None:
     drain = Drain(depth=4, sim_th=0.4)
     tasks = [Miner() for _ in range(5)]
-    for content in contents(1500):
+    for content in said:
         cluster, _ = drain.add_log_message(content)
-        assert tasks[sum(shape(content).encode()) % 5].add(content).text == cluster.get_template()
+        assert tasks[word_count(content) % 5].add(content).text == cluster.get_template()
     assert sum(map(len, tasks)) == len(drain.clusters)
-    assert all(map(len, tasks))
+
+
+class Given(Spout):
+    outputs = ["event", "line", "masked", "words"]
+
+    def next_tuple(self) -> float | None:
+        raise EndOfInput  # a list takes its place
+
+
+class FailsOnce(Bolt):
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.seen: set[int] = set()
+
+    def process(self, tup: Any) -> None:
+        if tup.values.event not in self.seen:
+            self.seen.add(tup.values.event)
+            self.fail(tup)
+
+
+class Repeated(Topology):
+    given = Given.spec()
+    template = Templates.spec(inputs={given: Grouping.fields("words")}, pool=3)
+    fails = FailsOnce.spec(inputs=[template])
+
+
+def test_a_line_that_comes_again_has_the_template_of_the_first_time_and_widens_none() -> None:
+    # the first would be the third's when it comes again, were it added again
+    said = ["x p q r s", "x p a b c", "x w q r s"]
+    rows = [[event, Line("other", None, "", "", text), text, word_count(text)] for event, text in enumerate(said)]
+    done = complete_topology(Repeated, {"given": rows}, replays=1)
+    assert len(done.failed["given"]) == len(said)
+    found: dict[int, set[Any]] = {}
+    for event, _, template, origin in done.rows("template"):
+        found.setdefault(event, set()).add((template, origin))
+    assert [len(found[event]) for event in range(len(said))] == [1, 1, 1]
 
 
 def test_a_miner_goes_on_where_it_was_after_a_move() -> None:
