@@ -16,7 +16,8 @@ from pasps.spouts import TraceSpout
 from pasps.spouts.trace import Trace
 from topologies.number_keys import LARGEST, above_zero, whole
 
-PASS_SECONDS = 600
+MOST_PASS_SECONDS = 600
+"""After so long at most generated traffic begins anew."""
 _KEYS = ("events.total", "events.rate", "events.kind", "events.seed", "events.file")
 
 
@@ -39,10 +40,10 @@ class EventSpout(TraceSpout):
 
     Its events become due by generated traffic that does not wait for the topology, or by `trace.file` or `trace.rows`.
 
-    Keys: `events.total`, how many (without it: no end, or the trace's); `events.rate`, the mean of a second (200); `events.kind`, how
-    the rate moves: a kind of `pasps traces synth` ("spiky"); `events.seed` (1), of both rate and events; `events.file`, whose lines are
-    the events, over and over when more are due than it has. With neither `events.total` nor a trace a file is read once. With
-    `events.total` a trace is repeated as often as that takes, unless `trace.repeat` is false.
+    Keys: `events.total`, how many (without it: no end, or the trace's); `events.rate`, the mean of a second (200), over the whole run
+    when its total is known; `events.kind`, how the rate moves: a kind of `pasps traces synth` ("spiky"); `events.seed` (1), of both
+    rate and events; `events.file`, whose lines are the events, over and over when more are due than it has. With neither `events.total`
+    nor a trace a file is read once. With `events.total` a trace is repeated as often as that takes, unless `trace.repeat` is false.
 
     A subclass may have another `usual_kind`, and names in `own_keys` what its application's components read besides, so that a key
     that is nearly one of them, or of those above, is refused whoever reads it.
@@ -67,7 +68,7 @@ class EventSpout(TraceSpout):
         total = None if conf.get("events.total") is None else whole(conf, "events.total", 1, 1, LARGEST, where)
         if total is None and self._lines is not None and not told:
             total = len(self._lines)
-        rows = {} if told else {"trace.rows": self._traffic(conf, where)}
+        rows = {} if told else {"trace.rows": self._traffic(conf, total, where)}
         endless = {} if conf.get("trace.repeat") is not None or (told and total is None) else {"trace.repeat": True}
         super().initialize({**conf, **rows, **endless}, ctx)
         if total is not None:
@@ -111,10 +112,18 @@ class EventSpout(TraceSpout):
         except ValueError as error:
             raise InvalidError(f"{where}: {error}, got {line[:80]!r}") from error
 
-    def _traffic(self, conf: Mapping[str, Any], where: str) -> list[int]:
+    def _traffic(self, conf: Mapping[str, Any], total: int | None, where: str) -> list[int]:
         kind, rate = str(conf.get("events.kind", self.usual_kind)), above_zero(conf, "events.rate", 200, where)
         try:
-            found = rates(Traffic(kind, steps=PASS_SECONDS, mean=rate, seed=self.seed))  # type: ignore[arg-type]
+            found = rates(Traffic(kind, steps=_pass_seconds(total, rate), mean=rate, seed=self.seed))  # type: ignore[arg-type]
         except InvalidError as error:
             raise ConfigError("events.kind", str(error), where=where) from error
         return found if any(found) else [math.ceil(rate)]
+
+
+def _pass_seconds(total: int | None, rate: float) -> int:
+    """How long one pass of the traffic is: so that `total` events at the mean rate are whole passes, one unless it would be too long."""
+    if total is None:
+        return MOST_PASS_SECONDS
+    seconds = total / rate
+    return max(1, round(seconds / max(1, math.ceil(seconds / MOST_PASS_SECONDS))))

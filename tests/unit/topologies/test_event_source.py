@@ -75,6 +75,22 @@ def test_events_become_due_at_the_rate() -> None:
     assert 400 < due < 600
 
 
+def seconds_until_the_end(**keys: Any) -> float:
+    with StepRun(Told, config={f"events.{name}": value for name, value in keys.items()}) as run:
+        Made.clock = run.clock
+        begin = run.clock.now()
+        run.run_to_end(5000.0)
+        return run.clock.now() - begin
+
+
+@pytest.mark.parametrize(
+    ("kind", "total", "rate"),
+    [("steady", 300, 10), ("diurnal", 300, 10), ("spiky", 40, 100), ("erratic", 100, 7), ("progressive", 90, 3), ("progressive", 1300, 1)],
+)
+def test_the_rate_is_the_mean_of_the_whole_run(kind: str, total: int, rate: float) -> None:
+    assert seconds_until_the_end(kind=kind, total=total, rate=rate) == pytest.approx(total / rate, rel=0.1, abs=2)
+
+
 def test_a_file_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "lines").write_bytes(b"one\r\n\n  \ntwo \xff\nthree")
     assert emitted(file=str(tmp_path / "lines")) == [(0, "one"), (1, "two �"), (2, "three")]
