@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from pasps.errors import ConfigError
+from pasps import Bolt, TopologyContext
+from topologies.number_keys import whole
 
-ROUNDS_PER_MILLISECOND = 2_000
+ROUNDS_PER_MILLISECOND = 4_000
 """About that, on a processor of today."""
+_MOST = 10**9
 
 
 def work(rounds: int, value: int) -> str:
@@ -20,13 +21,10 @@ def work(rounds: int, value: int) -> str:
     return found.hex()
 
 
-def rounds_of(conf: Mapping[str, Any], usual: int, component: str) -> int:
-    """`work.rounds` of a component's configuration.
+class WorkingBolt(Bolt):
+    """Base of a bolt that works for `self.rounds`: `work.rounds` of its configuration, or `usual_rounds`."""
 
-    Raises:
-        ConfigError: it is no whole number of at least 0.
-    """
-    rounds = conf.get("work.rounds", usual)
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 0:
-        raise ConfigError("work.rounds", f"must be a whole number of at least 0, got {rounds!r}", where=f"component {component!r}")
-    return rounds
+    usual_rounds = 0
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.rounds = whole(conf, "work.rounds", self.usual_rounds, 0, _MOST, f"component {ctx.component_id!r}")

@@ -39,6 +39,7 @@ def start(application: Application, predictor: str, folder: Path) -> Run:
         "events.total": TOTAL,
         "events.rate": RATE,
         "events.kind": "steady",
+        "work.rounds": 10,  # who computes is not what is looked at here
         "sql.url": url_in(folder),
         "pasps.predictor.url": predictor,
         "pasps.interval.secs": 1,

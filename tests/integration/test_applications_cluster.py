@@ -40,6 +40,7 @@ def submit(application: Application, cluster: DevCluster, home: Path, url: str) 
         "events.total": TOTAL,
         "events.rate": RATE,
         "events.kind": "steady",
+        "work.rounds": 10,  # who computes is not what is looked at here
         "sql.url": url,
         "pasps.interval.secs": 1,
         "topology.message.timeout.secs": 60,

@@ -1,13 +1,13 @@
 """DABS-Storm's complex sensitive topology (its Figure 10): opinions in two branches, by city and by age.
 
-    pasps run topologies/complex_sensitive/complex_sensitive.py -o events.total=20000
+    pasps run topologies/complex_sensitive/complex_sensitive.py -o events.total=12000
 
 The dispatcher drops opinions on topics that nobody asked for, and sends each branch only what it needs. Where a user lives is
 found at a cost that depends on the code, as in the simple sensitive topology; the analyzers keep what says something about a
 subgroup, and the persister stores it.
 
 Configuration: the keys of `EventSpout`; `values.skew` of the Zipf law of the codes (1.5; 0: all alike); `work.rounds`, what finding a
-city costs for each one of its code (100); `sql.url`.
+city costs for each one of its code (1000); `sql.url`.
 """
 
 from __future__ import annotations

@@ -10,13 +10,12 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from pasps import Bolt, TopologyContext, Tuple
+from pasps import Tuple
 from pasps.errors import ConfigError
-from topologies.work import rounds_of, work
+from topologies.work import ROUNDS_PER_MILLISECOND, WorkingBolt, work
 
 MOST_VALUE = 256
 SKEW = 1.5
-ROUNDS_FOR_ONE = 100
 
 
 @cache
@@ -45,13 +44,11 @@ def skew_of(conf: Mapping[str, Any], component: str) -> float:
     return float(skew)
 
 
-class Sensitive(Bolt):
-    """A function that costs `work.rounds` (100) for each one of the value: 256 is as dear as 256 ones."""
+class Sensitive(WorkingBolt):
+    """A function that costs `work.rounds` (1000) for each one of the value: 256 is as dear as 256 ones."""
 
     outputs = ["event", "value", "result"]
-
-    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
-        self.rounds = rounds_of(conf, ROUNDS_FOR_ONE, ctx.component_id)
+    usual_rounds = ROUNDS_PER_MILLISECOND // 4
 
     def process(self, tup: Tuple) -> None:
         event, value = tup.values
