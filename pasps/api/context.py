@@ -16,7 +16,7 @@ class TopologyContext:
     It belongs to the place where it was made: when an instance moves, the runtime gives it the new worker's.
     """
 
-    __slots__ = ("_active", "_blueprint", "_plan", "_position", "_report", "_task_index", "_worker_id")
+    __slots__ = ("_active", "_blueprint", "_plan", "_position", "_report", "_restarted", "_task_index", "_worker_id")
 
     def __init__(
         self,
@@ -27,6 +27,7 @@ class TopologyContext:
         position: Any,
         active: Callable[[str], list[int]],
         report: Callable[[str], None],
+        restarted: bool = False,
     ) -> None:
         """`active` gives the active task ids of a component as of now; `report` takes an error's text to the topology's errors."""
         self._blueprint = blueprint
@@ -36,6 +37,7 @@ class TopologyContext:
         self._position = position
         self._active = active
         self._report = report
+        self._restarted = restarted
 
     def __repr__(self) -> str:
         return f"TopologyContext({self.topology_name!r}, {self.component_id!r}, task {self.task_id}, worker {self.worker_id!r})"
@@ -69,6 +71,11 @@ class TopologyContext:
     def position(self) -> Any:
         """What this spout task gave to `save_position` last; None when it never did."""
         return self._position
+
+    @property
+    def restarted(self) -> bool:
+        """False at the start of the topology, which may be refused; True when it runs, and a worker that was lost is made up for."""
+        return self._restarted
 
     @property
     def sources(self) -> list[Edge]:

@@ -47,7 +47,7 @@ class SqlSink(BatchBolt):
         return ({name: tup[name] for name in self.columns},)
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
-        """See that the table is there, or make it.
+        """See that the table is there, or make it; while the topology runs, that is left to the first batch.
 
         Raises:
             InvalidError: the class or the configuration is wrong, or the table that is there is another one.
@@ -59,7 +59,8 @@ class SqlSink(BatchBolt):
         if type(self).rows is SqlSink.rows:
             _check_inputs(self._layout, ctx, where)
         self._open(ctx)
-        self._writer.prepare()
+        if not ctx.restarted:  # else a database that is away would end, or hold up, the worker that makes up for a lost one
+            self._writer.prepare()
 
     def process_batch(self, tuples: list[Tuple]) -> Sequence[Any] | None:
         """Write the rows of all tuples; back when they are committed. A subclass may emit after it.
@@ -124,7 +125,7 @@ class SqlSink(BatchBolt):
         del self._writer, self._closing
 
     def on_move_in(self, ctx: TopologyContext) -> None:
-        """Make another when it is needed; the table has been seen to."""
+        """Make another when it is needed."""
         self._open(ctx)
 
     def _open(self, ctx: TopologyContext) -> None:

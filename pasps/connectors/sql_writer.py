@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import Connection, literal, select, text
+from sqlalchemy import Connection, Engine, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
@@ -29,30 +29,36 @@ _FAULTS = (SQLAlchemyError, UnicodeError, OverflowError)
 
 
 class Writer:
-    """One connection, made when it is needed. Used by one thread at a time; `close` may be called from any."""
+    """One connection, made when it is needed. Used by one thread at a time; `disconnect` may be called from any."""
 
     def __init__(self, layout: Layout, settings: SqlSettings, where: str, clock: Clock, wait: Callable[[float], object]) -> None:
         """`where` says whose it is. `wait` lets seconds pass after a failure, so that what is emitted again does not race.
 
-        Raises:
-            InvalidError: the settings are wrong. Whether the database is there is not known yet.
+        Looks at nothing outside, not even at a file that the settings name.
         """
         self._layout, self._settings, self._where, self._clock, self._wait = layout, settings, where, clock, wait
-        self._engine = engine_of(settings, where)
-        self._inserter = Inserter(table_of(layout), layout.key, self._engine.dialect.name)
         self._aside = Layout(layout.table + REFUSED_SUFFIX, REFUSED_COLUMNS, ("id",))
         self._aside_table = table_of(self._aside)
+        self._prepared = False
         self._failures = 0
 
+    @cached_property
+    def _engine(self) -> Engine:
+        return engine_of(self._settings, self._where)
+
+    @cached_property
+    def _inserter(self) -> Inserter:
+        return Inserter(table_of(self._layout), self._layout.key, self._engine.dialect.name)
+
     def prepare(self) -> None:
-        """Make the table, or see that the one that is there will do. Keeps no connection.
+        """Make the table, or see that the one that is there will do. Keeps no connection; `write` does it where this was not called.
 
         Raises:
-            InvalidError: it will not do.
+            InvalidError: it will not do, or the settings are wrong.
             SqlError: the database is away, or refuses.
         """
         with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
-            has_rows = self._repeated(self._prepare)
+            has_rows = self._prepare()
         self.disconnect()
         _log.info("%s writes to table %r of %s", self._where, self._layout.table, place_of(self._engine))
         if has_rows:
@@ -60,6 +66,11 @@ class Writer:
 
     def _prepare(self) -> bool:
         """Whether there are rows in it."""
+        has_rows: bool = self._repeated(self._look)
+        self._prepared = True
+        return has_rows
+
+    def _look(self) -> bool:
         table = table_of(self._layout)
         with self._engine.begin() as connection:
             ensure(connection, table)
@@ -70,11 +81,14 @@ class Writer:
         """Commit all rows but those that the database refuses for themselves, which are given back (and, if so set, put aside).
 
         Raises:
+            InvalidError: the table will not do, or the settings are wrong.
             SqlError: the database is away, or refuses all. Some of the rows may be there; to write them again changes nothing.
         """
         refused: list[Refusal] = []
         most = self._settings.batch
         with self._translated(f"{len(rows)} rows for table {self._layout.table!r} were not written"):
+            if not self._prepared:
+                self._prepare()
             placed = ordered(self._layout, rows)
             for start in range(0, len(placed), most):
                 refused += self._repeated(partial(self._write, placed[start : start + most]))
@@ -109,7 +123,8 @@ class Writer:
 
     def disconnect(self) -> None:
         """Give the connection back; the next write makes another."""
-        self._engine.dispose()
+        if "_engine" in vars(self):
+            self._engine.dispose()
 
     def _write(self, rows: list[Row]) -> list[Refusal]:
         try:

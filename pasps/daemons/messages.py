@@ -48,6 +48,8 @@ class Launch(msgspec.Struct, tag="launch"):
     sys_path: list[str]
     host: str = "127.0.0.1"
     register_at: RegisterAt | None = None
+    restarted: bool = False
+    """Whether the topology runs already, and this worker makes up for one that was lost."""
 
 
 class Dial(msgspec.Struct, tag="dial"):

@@ -155,7 +155,15 @@ class WorkerProcess:
     def _build(self, blueprint: Blueprint, launch: Launch) -> None:
         self._incarnation = launch.incarnation
         rows = RowWrapper(bool(blueprint.config.get("pasps.wire.pickle", False)))
-        around = Surroundings(self._clock, IdSource(), ControlReports(self._control.send), rows, self._steps.spawn, self._steps.notify)
+        around = Surroundings(
+            self._clock,
+            IdSource(),
+            ControlReports(self._control.send),
+            rows,
+            self._steps.spawn,
+            self._steps.notify,
+            restarted=launch.restarted,
+        )
         self._worker = Worker(blueprint, launch.worker, launch.workers, around)
         settings = self._worker.settings
         if settings.debug:

@@ -75,7 +75,7 @@ class Workforce:
         Raises:
             WorkerStartError, BrokenError: one did not come up; the others may run, until `end`.
         """
-        await asyncio.gather(*(self._introduce(link, table, starts) for link in links))
+        await asyncio.gather(*(self._introduce(link, table, starts, restarted=False) for link in links))
         await asyncio.gather(*(self.connect(link, self.ids[:i]) for i, link in enumerate(links)))
 
     async def launch(self, worker: str, table: Callable[[], ActivationTable], starts: Callable[[], dict[int, Start]]) -> WorkerLink:
@@ -85,7 +85,7 @@ class Workforce:
             WorkerStartError: with the worker's own words.
         """
         link = await self._process(worker)
-        await self._introduce(link, table(), starts())
+        await self._introduce(link, table(), starts(), restarted=True)
         return link
 
     async def _process(self, worker: str) -> WorkerLink:
@@ -96,7 +96,7 @@ class Workforce:
         self.links[worker] = link
         return link
 
-    async def _introduce(self, link: WorkerLink, table: ActivationTable, starts: dict[int, Start]) -> None:
+    async def _introduce(self, link: WorkerLink, table: ActivationTable, starts: dict[int, Start], *, restarted: bool) -> None:
         launch = Launch(
             link.worker,
             link.incarnation,
@@ -108,6 +108,7 @@ class Workforce:
             self._launcher.sys_path,
             self._launcher.bind,
             self._keeper.register_at(link.worker, link.incarnation),
+            restarted,
         )
         await link.introduce(launch, START_SECONDS)
         # kept when that worker dies: an instance made anew elsewhere is as unmovable

@@ -55,6 +55,7 @@ class Services:
     notify: Callable[[BoltExecutor], None]
     call_at: Callable[[float, Callable[[], None]], None]
     emitter: MakeEmitter = Emitter
+    restarted: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Hosting:
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
         self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
         self._random = Random(services.ids.edges(1)[0])
+        self.restarted = services.restarted
+        """Whether what is made from now on is made while the topology runs, in place of something that was lost."""
 
     def bolt_executor(self, plan: ComponentPlan, replica: int) -> BoltExecutor:
         """The executor of one replica, without tasks yet."""
@@ -137,7 +140,7 @@ class Hosting:
         def report(text: str) -> None:
             services.report(component, self._blueprint.components[component].first_task + task, text)
 
-        return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report)
+        return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report, self.restarted)
 
     def slot(self, plan: ComponentPlan, task: int, executor: BoltExecutor) -> TaskSlot:
         """A task without an instance yet, hosted by `executor`."""

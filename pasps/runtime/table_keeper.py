@@ -64,6 +64,7 @@ class TableKeeper:
                 peer.mark(table.version)
         self.resolve()  # 6. route by the new table; what is parked too, so the marks must be out before
         self._reports.applied(table.version)
+        self._hosting.restarted = True  # the topology has started: what is made from the next table on makes up for a loss
 
     @staticmethod
     def _lost(old: ActivationTable | None, table: ActivationTable) -> list[str]:

@@ -49,6 +49,8 @@ class Surroundings:
     spawn: Callable[[Coroutine[Any, Any, None]], None]
     notify: Callable[[BoltExecutor], None]
     emitter: MakeEmitter = Emitter
+    restarted: bool = False
+    """Whether it is started in place of a worker that was lost."""
 
 
 class Worker:
@@ -90,6 +92,7 @@ class Worker:
             notify=around.notify,
             call_at=self.timers.call_at,
             emitter=around.emitter,
+            restarted=around.restarted,
         )
 
     def _start_timers(self) -> None:

@@ -54,6 +54,7 @@ class Crew:
             partial(self.coroutines.spawn, name),
             self.bell.ring,
             self.recorder.emitter,
+            restarted=self.incarnations[name] > 1,
         )
         worker = Worker(self._blueprint, name, self._size, around)
         others = list(self.workers.values())

@@ -241,6 +241,21 @@ def test_every_event_is_stored_once_though_the_server_is_killed(server: Postgres
     assert 1 <= len(errors) <= 12, "errors are not throttled"
 
 
+def test_a_worker_that_dies_while_the_server_is_away_takes_no_other_along(server: PostgresServer, postgres: Database) -> None:
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Stored, config={"sql.url": postgres.url})
+        until(lambda: running.stats().acked > 300, "stored events")
+        victim, survivor = running.workers
+        server.kill()
+        try:
+            kill(victim)
+            until_replaced(running, victim)
+        finally:
+            server.start()
+        check(postgres, running)
+        assert survivor in running.workers
+
+
 def test_a_database_that_is_not_there_ends_the_start_and_is_named() -> None:
     words = "component 'store': postgresql://me@127.0.0.1:1/db: table 'tweets' cannot be made or looked at: .* Connection refused"
     with LocalCluster(workers=1) as cluster, pytest.raises(WorkerStartError, match=words):

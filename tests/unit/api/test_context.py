@@ -35,6 +35,7 @@ def test_it_tells_who_and_where_the_instance_is() -> None:
     ctx = context("count", 3, [], [])
     assert (ctx.topology_name, ctx.component_id, ctx.task_id, ctx.task_index, ctx.worker_id) == ("wc", "count", 6, 3, "w1")
     assert ctx.position == {"at": 3}
+    assert not ctx.restarted
     assert repr(ctx) == "TopologyContext('wc', 'count', task 6, worker 'w1')"
 
 

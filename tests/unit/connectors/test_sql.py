@@ -12,7 +12,7 @@ import pytest
 from pasps import EndOfInput, Grouping, Spout, Topology, Tuple
 from pasps.connectors.sql import SqlSink
 from pasps.errors import InvalidError
-from pasps.testing import PAUSE, StepRun, complete_topology
+from pasps.testing import PAUSE, StepOptions, StepRun, complete_topology
 
 
 class Tweets(Spout):
@@ -51,6 +51,11 @@ class Words(SqlSink):
 class Split(Topology):
     tweets = Tweets.spec()
     words = Words.spec(inputs={tweets: Grouping.fields("event")}, par=2, pool=4)
+
+
+class KeyedByEvent(Topology):
+    tweets = Tweets.spec()
+    store = Store.spec(inputs={tweets: Grouping.fields("event")}, par=2, pool=4)
 
 
 @pytest.fixture
@@ -135,6 +140,29 @@ def test_a_replica_that_is_put_out_has_no_connection(config: dict[str, Any]) -> 
         assert engine.pool.checkedin() == 1
         bolt.instance.deactivate()
         assert engine.pool.checkedin() == 0
+
+
+@pytest.mark.parametrize("topology", [Labelled, KeyedByEvent])
+def test_a_worker_that_takes_a_sink_over_needs_no_database_for_that(topology: type[Topology], tmp_path: Path) -> None:
+    here, away = tmp_path / "here", tmp_path / "away"
+    here.mkdir()
+    config = {"sql.url": f"sqlite:///{here}/a.db"}
+    rows = [*([number, "good", 1.0] for number in range(20)), PAUSE(1), *([number, "good", 1.0] for number in range(20, 40))]
+    with StepRun(topology, 2, inputs={"tweets": rows}, config=config, options=StepOptions(replays=1000)) as run:
+        run.run_until_idle()
+        here.rename(away)
+        for worker in ("w0", "w1"):
+            run.kill(worker)
+            run.settle()
+            run.restart(worker)
+            run.settle()
+        while not run.journal.of("error"):
+            run.step()
+            run.wait_outside()
+        away.rename(here)
+        run.run_to_end()
+    assert all("there is no directory" in report.text for report in run.journal.of("error"))
+    assert stored(here, "SELECT count(*) FROM tweets") == [(40,)]
 
 
 def test_a_keyed_sink_moves_to_another_worker_and_writes_on(config: dict[str, Any], tmp_path: Path) -> None:
