@@ -99,12 +99,15 @@ class SqlSink(BatchBolt):
                 owners[id(row)] = tup
 
     def _refuse(self, refusals: Sequence[Refusal], owners: Mapping[int, Tuple]) -> None:
-        aside = self._settings.refused == ASIDE
+        aside, fate = self._settings.refused == ASIDE, "its tuple failed"
         if aside:
-            self._writer.put_aside(refusals)
+            fate = f"it is kept in table {self.table}_refused"
+            try:
+                self._writer.put_aside(refusals)
+            except SqlError as error:  # the other rows are committed: theirs need not fail
+                aside, fate = False, f"its tuple failed, for it cannot be kept: {error}"
         for refusal in refusals:
             column = f", column {refusal.column!r}" if refusal.column else ""
-            fate = f"it is kept in table {self.table}_refused" if aside else "its tuple failed"
             where = f"table {self.table!r}, row {key_text(self._layout, refusal.row)}{column}"
             self.ctx.report_error(f"{where}: the row is refused: {refusal.reason}; {fate}")
             if not aside:

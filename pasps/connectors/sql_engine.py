@@ -32,6 +32,13 @@ _NETWORK: Mapping[str, Any] = {
 
 _ROW_STATES = ("22", "23", "44", "54", "P0")
 """Classes of SQLSTATE that are the fault of a row: data, constraints, views, limits, and what a trigger raises."""
+_ALL_STATES = ("08", "25", "28", "3D", "3F", "40", "53", "55", "57", "58", "42P01", "42703", "428C9")
+"""What no row is to blame for: connections, transactions, rights to come in, resources, the system; no such table or column."""
+_KNOWN_CLASSES = frozenset(
+    "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 10 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F "
+    "40 42 44 53 54 55 57 58 72 F0 HV P0 XX".split()
+)
+"""Those of PostgreSQL; another one is what a trigger made up."""
 _RETRY_STATES = ("40",)
 """Deadlocks and their like: the transaction may be tried again at once."""
 
@@ -161,10 +168,20 @@ def place_of(engine: sqlalchemy.Engine) -> str:
 
 
 def is_of_a_row(error: BaseException) -> bool:
-    """Whether a row is to blame, so that the others can be written without it."""
+    """Whether a row is to blame for certain, so that the others can be written without it."""
     if not isinstance(error, DBAPIError):
         return isinstance(error, (StatementError, UnicodeError, OverflowError))
-    return isinstance(error, (DataError, IntegrityError)) or _state(error).startswith(_ROW_STATES)
+    state = _state(error)
+    made_up = bool(state) and state[:2] not in _KNOWN_CLASSES
+    return isinstance(error, (DataError, IntegrityError)) or made_up or state.startswith(_ROW_STATES)
+
+
+def may_be_of_a_row(error: BaseException) -> bool:
+    """Whether a row may be to blame: it is, when others can be written. A right may be missing for a row, or for the table."""
+    if is_of_a_row(error):
+        return True
+    state = _state(error) if isinstance(error, DBAPIError) and not error.connection_invalidated else ""
+    return bool(state) and not state.startswith(_ALL_STATES)
 
 
 def is_worth_another_try(error: BaseException) -> bool:

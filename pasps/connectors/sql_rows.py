@@ -173,7 +173,19 @@ def key_text(layout: Layout, values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={shown(values.get(name))}" for name in layout.key)
 
 
+def written(values: Mapping[str, Any]) -> str:
+    """A row that cannot be written anywhere else, as Python writes it."""
+    return f"{{{', '.join(f'{name!r}: {_repr(value)}' for name, value in values.items())}}}"
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - a long int has no decimal repr, and a class's own may raise anything
+        return hex(value) if isinstance(value, int) else f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+
+
 def shown(value: object) -> str:
     """A value for a message, cut where it is long."""
-    text = repr(value)
+    text = _repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -49,6 +49,12 @@ _TYPES: Mapping[type, TypeEngine[Any]] = MappingProxyType(
 )
 _INT_BITS: Mapping[str, int] = MappingProxyType({"SMALLINT": 16, "INTEGER": 32})
 
+_DEFERRABLE = text(
+    "SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
+    "WHERE i.indrelid = to_regclass(quote_ident(:name)) AND i.indisunique AND NOT i.indimmediate GROUP BY i.indexrelid"
+)
+"""The columns of each unique index whose check may wait for the commit, which ON CONFLICT does not take."""
+
 REFUSED_COLUMNS: Mapping[str, type] = MappingProxyType(
     {"id": str, "refused_at": datetime, "row_key": str, "column_name": str, "reason": str, "row_values": str}
 )
@@ -117,6 +123,7 @@ class Existing:
         ]
         self._uniques = [set(names) for names in uniques]
         self._sized = connection.dialect.name == "postgresql"
+        self._deferrable = [set(names) for (names,) in connection.execute(_DEFERRABLE, {"name": name})] if self._sized else []
 
     def check(self, layout: Layout, where: str) -> None:
         """Whether the rows of the layout can be written to it.
@@ -130,17 +137,28 @@ class Existing:
             if name not in self._columns:
                 there = ", ".join(self._columns)
                 raise InvalidError(f"{where}, column {name!r}: expected {_wanted(kind)}, got no such column (there are {there}); {cure}")
+            if self._is_computed(name):
+                raise InvalidError(f"{where}, column {name!r}: expected one that can be written, got GENERATED ALWAYS; {cure}")
             if not self._takes(name, kind):
                 raise InvalidError(f"{where}, column {name!r}: expected {_wanted(kind)}, got {self._columns[name]['type']}; {cure}")
         for name, found in self._columns.items():
-            needed = not found["nullable"] and found["default"] is None and not found.get("identity") and not found.get("autoincrement")
-            if name not in layout.columns and needed:
+            given = found["default"] is not None or any(found.get(way) for way in ("identity", "autoincrement", "computed"))
+            if name not in layout.columns and not found["nullable"] and not given:
                 raise InvalidError(f"{where}, column {name!r}: expected one that may be left out, got NOT NULL without a default; {cure}")
         if set(layout.key) not in self._uniques:
             names = ", ".join(layout.key)
             raise InvalidError(
                 f"{where}: expected a primary key or a unique index on ({names}), by which a replay is known; got none; {cure}"
             )
+
+        if set(layout.key) in self._deferrable:
+            names = ", ".join(layout.key)
+            raise InvalidError(f"{where}: expected a key on ({names}) that is checked row by row, got a DEFERRABLE one; {cure}")
+
+    def _is_computed(self, name: str) -> bool:
+        found = self._columns[name]
+        identity = found.get("identity")
+        return bool(found.get("computed")) or (identity is not None and bool(identity.get("always")))
 
     def _takes(self, name: str, kind: type) -> bool:
         found = self._columns[name]["type"]

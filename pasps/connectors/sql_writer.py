@@ -14,9 +14,18 @@ from sqlalchemy import Connection, Engine, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
-from pasps.connectors.sql_engine import SqlError, column_of, engine_of, is_of_a_row, is_worth_another_try, place_of, words_of
-from pasps.connectors.sql_rows import REFUSED_SUFFIX, Layout, Refusal, Row, key_text, ordered
-from pasps.connectors.sql_settings import SqlSettings
+from pasps.connectors.sql_engine import (
+    SqlError,
+    column_of,
+    engine_of,
+    is_of_a_row,
+    is_worth_another_try,
+    may_be_of_a_row,
+    place_of,
+    words_of,
+)
+from pasps.connectors.sql_rows import REFUSED_SUFFIX, Layout, Refusal, Row, key_text, ordered, written
+from pasps.connectors.sql_settings import ASIDE, SqlSettings
 from pasps.connectors.sql_table import REFUSED_COLUMNS, Existing, Inserter, ensure, table_of
 from pasps.errors import InvalidError
 
@@ -51,14 +60,15 @@ class Writer:
         return Inserter(table_of(self._layout), self._layout.key, self._engine.dialect.name)
 
     def prepare(self) -> None:
-        """Make the table, or see that the one that is there will do. Keeps no connection; `write` does it where this was not called.
+        """Make the table, or see that the one that is there will do; also that for refused rows. Keeps no connection.
+
+        `write` does it where this was not called.
 
         Raises:
             InvalidError: it will not do, or the settings are wrong.
             SqlError: the database is away, or refuses.
         """
-        with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
-            has_rows = self._prepare()
+        has_rows = self._prepare()
         self.disconnect()
         _log.info("%s writes to table %r of %s", self._where, self._layout.table, place_of(self._engine))
         if has_rows:
@@ -66,7 +76,12 @@ class Writer:
 
     def _prepare(self) -> bool:
         """Whether there are rows in it."""
-        has_rows: bool = self._repeated(self._look)
+        with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
+            has_rows: bool = self._repeated(self._look)
+        if self._settings.refused == ASIDE:
+            cure = "make it, or set sql.refused=fail"
+            with self._translated(f"table {self._aside.table!r}, for rows that are refused, cannot be made or looked at ({cure})"):
+                self._repeated(self._look_aside)
         self._prepared = True
         return has_rows
 
@@ -77,6 +92,11 @@ class Writer:
             Existing(connection, self._layout.table).check(self._layout, f"{self._where}: {place_of(self._engine)}")
             return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
 
+    def _look_aside(self) -> None:
+        with self._engine.begin() as connection:
+            ensure(connection, self._aside_table)
+            Existing(connection, self._aside.table).check(self._aside, f"{self._where}: {place_of(self._engine)}")
+
     def write(self, rows: Sequence[Row]) -> list[Refusal]:
         """Commit all rows but those that the database refuses for themselves, which are given back (and, if so set, put aside).
 
@@ -86,9 +106,9 @@ class Writer:
         """
         refused: list[Refusal] = []
         most = self._settings.batch
+        if not self._prepared:
+            self._prepare()
         with self._translated(f"{len(rows)} rows for table {self._layout.table!r} were not written"):
-            if not self._prepared:
-                self._prepare()
             placed = ordered(self._layout, rows)
             for start in range(0, len(placed), most):
                 refused += self._repeated(partial(self._write, placed[start : start + most]))
@@ -96,7 +116,7 @@ class Writer:
         return refused
 
     def put_aside(self, refusals: Sequence[Refusal]) -> None:
-        """Keep rows that cannot be written, in a table beside the other, which is made for the first of them.
+        """Keep rows that cannot be written, in a table beside the other.
 
         Raises:
             SqlError: the database is away, or refuses.
@@ -107,15 +127,14 @@ class Writer:
 
     def _put_aside(self, rows: Sequence[Row]) -> None:
         with self._engine.begin() as connection:
-            ensure(connection, self._aside_table)
             Inserter(self._aside_table, self._aside.key, connection.dialect.name).run(connection, rows)
 
     def _kept(self, refusal: Refusal) -> Row:
-        values = repr(dict(refusal.row))
+        values = _storable(written(refusal.row))
         return {
             "id": hashlib.sha256(values.encode()).hexdigest(),
             "refused_at": datetime.fromtimestamp(self._clock.wall(), UTC),
-            "row_key": key_text(self._layout, refusal.row),
+            "row_key": _storable(key_text(self._layout, refusal.row)),
             "column_name": _storable(refusal.column) or None,
             "reason": _storable(refusal.reason),
             "row_values": values,
@@ -131,27 +150,31 @@ class Writer:
             with self._engine.begin() as connection:
                 self._inserter.run(connection, rows)
         except _FAULTS as error:
-            if not is_of_a_row(error):
+            if not may_be_of_a_row(error):
                 raise
         else:
             return []
         with self._engine.begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))  # or the commit would fail, and blame no row
-            return list(self._apart(connection, rows))
+            refused = list(self._apart(connection, rows))
+            doubtful = [error for _, error in refused if not is_of_a_row(error)]
+            if doubtful and len(refused) == len(rows):  # not one could be written, so it need not be the rows
+                raise doubtful[0]
+            return [refusal for refusal, _ in refused]
 
-    def _apart(self, connection: Connection, rows: list[Row]) -> Iterator[Refusal]:
+    def _apart(self, connection: Connection, rows: list[Row]) -> Iterator[tuple[Refusal, Exception]]:
         """Write all but the rows to blame, which are found by halves."""
         try:
             with connection.begin_nested():
                 self._inserter.run(connection, rows)
             return
         except _FAULTS as error:
-            if not is_of_a_row(error):
+            if not may_be_of_a_row(error):
                 raise
             if len(rows) == 1:
                 column = column_of(error) or Existing(connection, self._layout.table).suspect(rows[0])
-                yield Refusal(rows[0], column, words_of(error))
+                yield Refusal(rows[0], column, words_of(error)), error
                 return
         half = len(rows) // 2
         yield from self._apart(connection, rows[:half])

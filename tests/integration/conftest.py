@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from pasps.cluster.zookeeper_server import ZooKeeperServer
 from pasps.daemons.dev_cluster import DevCluster
 from tests.integration.postgres_server import PostgresServer
 from tests.integration.running import no_children
+from tests.integration.sql_databases import Database
 
 START_SECONDS = 100.0
 
@@ -45,6 +47,14 @@ def postgres_server() -> Iterator[PostgresServer]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> Database:
+    """An empty one of the test's own."""
+    name = f"test_{random.getrandbits(64):x}"
+    postgres_server.create(name)
+    return Database(name, postgres_server.url(name))
 
 
 @pytest.fixture(scope="session")

@@ -83,9 +83,9 @@ class PostgresServer:
         """For psycopg."""
         return f"host={self._directory} port={self.port} user=tester dbname={database}"
 
-    def url(self, database: str) -> str:
+    def url(self, database: str, user: str = "tester") -> str:
         """For `sql.url`, by the socket."""
-        return f"postgresql+psycopg://tester@/{database}?host={self._directory}&port={self.port}"
+        return f"postgresql+psycopg://{user}@/{database}?host={self._directory}&port={self.port}"
 
     def tcp_url(self, database: str) -> str:
         """For `sql.url`, by the port: user `guarded` must give PASSWORD."""

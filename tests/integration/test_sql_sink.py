@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine, text
 
 from pasps import LocalCluster, RunningTopology, Topology
-from pasps.clock import SystemClock
 from pasps.connectors.sql import SqlError, SqlSink
-from pasps.connectors.sql_rows import Layout, Row, fitted
-from pasps.connectors.sql_settings import SqlSettings
+from pasps.connectors.sql_rows import Layout, fitted
 from pasps.connectors.sql_writer import Writer
 from pasps.errors import InvalidError, WorkerStartError
 from pasps.spouts import TraceSpout
 from tests.integration.postgres_server import PASSWORD, PostgresServer
 from tests.integration.running import finish, kill, until, until_replaced
+from tests.integration.sql_databases import SHORT, Database, Make, making, numbered
 
 COLUMNS: dict[str, type] = {"event": int, "label": str, "score": float, "good": bool, "raw": bytes, "at": datetime}
 LAYOUT = Layout("tweets", COLUMNS, ("event",))
-SHORT = Layout("tweets", {"event": int, "label": str}, ("event",))
 EVENTS = [1_500, 500]
 """In the first and the second second."""
 TOTAL = sum(EVENTS)
@@ -41,29 +36,6 @@ def server(postgres_server: PostgresServer) -> PostgresServer:
     return postgres_server
 
 
-@dataclass(frozen=True)
-class Database:
-    name: str
-    url: str
-
-    def run(self, *statements: str) -> list[Any]:
-        """The rows of the last one."""
-        engine = create_engine(self.url)
-        try:
-            with engine.begin() as connection:
-                results = [connection.execute(text(statement)) for statement in statements]
-                return [tuple(row) for row in results[-1]] if results[-1].returns_rows else []
-        finally:
-            engine.dispose()
-
-
-@pytest.fixture
-def postgres(server: PostgresServer) -> Database:
-    name = f"test_{random.getrandbits(64):x}"
-    server.create(name)
-    return Database(name, server.url(name))
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     """An empty one."""
@@ -73,28 +45,13 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     return found
 
 
-Make = Callable[..., Writer]
-
-
 @pytest.fixture
 def make() -> Iterator[Make]:
-    made: list[Writer] = []
-
-    def writer(database: Database, layout: Layout = LAYOUT, **settings: Any) -> Writer:
-        made.append(Writer(layout, SqlSettings(**{"url": database.url, **settings}), "here", SystemClock(), lambda _: None))
-        return made[-1]
-
-    yield writer
-    for each in made:
-        each.disconnect()
-
-
-def numbered(events: list[int], label: str = "x") -> list[Row]:
-    return [{"event": event, "label": label} for event in events]
+    yield from making()
 
 
 def test_values_come_back_as_they_were_written_and_only_once(database: Database, make: Make) -> None:
-    writer = make(database)
+    writer = make(database, LAYOUT)
     writer.prepare()
     noon = datetime(2024, 2, 29, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=-3)))
     row = {"event": -(2**63), "label": "ñandú \U0001f9a4 'quoted' %s :x", "score": 1e-300, "good": True, "raw": b"\0\xff", "at": noon}
@@ -126,30 +83,14 @@ def test_many_that_start_at_once_make_one_table_and_write_the_same_rows(database
     assert database.run("SELECT count(*), count(DISTINCT event) FROM tweets") == [(6000, 6000)]
 
 
-def test_postgresql_s_refusals_are_told_apart_and_name_the_column(postgres: Database, make: Make) -> None:
-    postgres.run(
-        "CREATE TABLE tags (tag TEXT PRIMARY KEY)",
-        "INSERT INTO tags VALUES ('x')",
-        "CREATE TABLE tweets (event INTEGER PRIMARY KEY, label VARCHAR(5) NOT NULL CONSTRAINT polite CHECK (label <> 'bad'), "
-        "FOREIGN KEY (label) REFERENCES tags DEFERRABLE INITIALLY DEFERRED)",
-    )
-    writer = make(postgres, SHORT)
-    writer.prepare()
-    rows = numbered([*range(500), 2**40])
-    for event, label in {7: None, 8: "too long", 9: "bad", 10: "a\0", 11: "none"}.items():
-        rows[event] = {"event": event, "label": label}
-    refused = {refusal.row["event"]: (refusal.column, refusal.reason) for refusal in writer.write(rows)}
-    assert {event: column for event, (column, _) in refused.items()} == {7: "label", 8: "label", 9: "", 10: "label", 11: "", 2**40: "event"}
-    assert 'violates check constraint "polite"' in refused[9][1]
-    assert 'violates foreign key constraint "tweets_label_fkey"' in refused[11][1]
-    assert postgres.run("SELECT count(*) FROM tweets") == [(495,)]
-
-
 def test_a_table_that_is_there_is_compared_also_in_postgresql(postgres: Database, make: Make) -> None:
-    postgres.run("CREATE TABLE tweets (event BIGINT, label TEXT, serial BIGSERIAL PRIMARY KEY, UNIQUE (event))")
+    postgres.run(
+        "CREATE TABLE tweets (event BIGINT, label TEXT, serial BIGSERIAL PRIMARY KEY, UNIQUE (event), "
+        "double BIGINT NOT NULL GENERATED ALWAYS AS (2 * event) STORED)"
+    )
     make(postgres, SHORT).prepare()
     with pytest.raises(InvalidError, match=r"table 'tweets', column 'score': expected DOUBLE .*, got no such column"):
-        make(postgres).prepare()
+        make(postgres, LAYOUT).prepare()
     postgres.run("CREATE TYPE mood AS ENUM ('x')", "ALTER TABLE tweets ALTER label TYPE mood USING label::mood")
     with pytest.raises(InvalidError, match=r"column 'label': expected TEXT .*, got"):
         make(postgres, SHORT).prepare()

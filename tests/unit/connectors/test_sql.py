@@ -92,6 +92,31 @@ def test_a_row_that_does_not_fit_is_put_aside_and_said(config: dict[str, Any], t
     assert said in [error.text for error in done.errors]
 
 
+def test_a_row_that_nothing_can_print_is_put_aside_too(config: dict[str, Any], tmp_path: Path) -> None:
+    done = complete_topology(Labelled, {"tweets": [[1, "good", 1.0], [10**5000, "good", 1.0]]}, config=config)
+    assert (len(done.acked["tweets"]), done.failed["tweets"]) == (2, [])
+    assert stored(tmp_path, "SELECT event FROM tweets") == [(1,)]
+    ((values,),) = stored(tmp_path, "SELECT row_values FROM tweets_refused")
+    assert values.startswith("{'event': 0x")
+
+
+def test_what_cannot_be_put_aside_fails_alone(config: dict[str, Any], tmp_path: Path) -> None:
+    class One(Topology):
+        tweets = Tweets.spec()
+        store = Store.spec(inputs=[tweets])
+
+    rows: list[Any] = [[1, "good", 1.0], PAUSE(1), [2, 3, 1.0], [4, "good", 1.0]]
+    with StepRun(One, 1, inputs={"tweets": rows}, config=config) as run:
+        run.run_until_idle()
+        stored(tmp_path, "DROP TABLE tweets_refused")
+        run.run_to_end()
+        assert (sorted(run.verdicts.acked["tweets"]), run.verdicts.failed["tweets"]) == ([0, 2], [1])
+        (error,) = run.journal.of("error")
+    assert "got 3 (int); its tuple failed, for it cannot be kept: component 'store': sqlite:///" in error.text
+    assert error.text.endswith("no such table: tweets_refused")
+    assert stored(tmp_path, "SELECT event FROM tweets") == [(1,), (4,)]
+
+
 def test_or_its_tuple_alone_fails(config: dict[str, Any], tmp_path: Path) -> None:
     config["sql.refused"] = "fail"
     done = complete_topology(Labelled, {"tweets": [[1, "good", 1.0], [2, 3, 1.0], [4, "good", 1.0]]}, config=config)
@@ -147,7 +172,7 @@ def test_a_worker_that_takes_a_sink_over_needs_no_database_for_that(topology: ty
     here, away = tmp_path / "here", tmp_path / "away"
     here.mkdir()
     config = {"sql.url": f"sqlite:///{here}/a.db"}
-    rows = [*([number, "good", 1.0] for number in range(20)), PAUSE(1), *([number, "good", 1.0] for number in range(20, 40))]
+    rows: list[Any] = [*([number, "good", 1.0] for number in range(20)), PAUSE(1), *([number, "good", 1.0] for number in range(20, 40))]
     with StepRun(topology, 2, inputs={"tweets": rows}, config=config, options=StepOptions(replays=1000)) as run:
         run.run_until_idle()
         here.rename(away)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pasps.connectors.sql_rows import Layout, MisfitError, fitted, key_text, layout_of, ordered
+from pasps.connectors.sql_rows import Layout, MisfitError, fitted, key_text, layout_of, ordered, written
 from pasps.errors import InvalidError
 
 COLUMNS: dict[str, type] = {"event": int, "score": float, "label": str, "good": bool, "raw": bytes, "at": datetime}
@@ -84,6 +84,17 @@ def test_a_long_value_is_shown_cut() -> None:
     with pytest.raises(MisfitError) as caught:
         fitted(LAYOUT, {"event": "x" * 10_000})
     assert len(str(caught.value)) < 200
+
+
+class Odd:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_a_row_is_written_down_whatever_it_holds() -> None:
+    row = {"event": 10**5000, "label": Odd(), "score": [1, "a\ud800"]}
+    assert written(row) == f"{{'event': {hex(10**5000)}, 'label': <Odd, whose repr raises RuntimeError>, 'score': [1, 'a\\ud800']}}"
+    assert key_text(LAYOUT, row).startswith("event=0x")
 
 
 def test_rows_are_in_the_order_of_their_keys_and_equal_keys_as_they_came() -> None:
