@@ -33,7 +33,7 @@ class Edge:
 class ComponentPlan:
     """One component: `make()` returns a fresh instance (or the function bolt itself), in the worker that hosts it.
 
-    `max_batch` is the most tuples of one call where it takes batches, else 1.
+    `max_batch` is the most tuples of one call where it takes batches, else 1. `kind` is its class.
     """
 
     id: str
@@ -48,6 +48,7 @@ class ComponentPlan:
     execution: Execution = "inline"
     concurrency: int = 1
     max_batch: int = 1
+    kind: type = object
 
     @property
     def is_spout(self) -> bool:

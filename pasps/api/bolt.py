@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pasps.api.component import Component
@@ -24,6 +24,14 @@ class Bolt(Component):
     concurrency: int = 1
 
     given_by_runtime: ClassVar[frozenset[str]] = frozenset({"emit", "ack", "fail"})
+
+    @classmethod
+    def useful_replicas(cls, conf: Mapping[str, Any]) -> int | None:
+        """How many replicas bring anything when the bolt is configured so; None: as many as its pool has.
+
+        Elasticity takes it for the pool. Asked where the topology is controlled, before it starts; must not raise.
+        """
+        return None
 
     def process(self, tup: Tuple) -> Awaitable[None] | None:
         """Handle one tuple. An exception fails it, is reported, and stops nothing else."""

@@ -255,6 +255,7 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
         execution=found.execution,
         concurrency=found.concurrency,
         max_batch=found.max_batch,
+        kind=declared.subject if isinstance(declared.subject, type) else type(declared.subject),
     )
 
 

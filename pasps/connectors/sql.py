@@ -17,7 +17,7 @@ from pasps.api.tuples import Tuple
 from pasps.clock import SystemClock
 from pasps.connectors.sql_engine import SqlError
 from pasps.connectors.sql_rows import Layout, MisfitError, Refusal, Row, fitted, key_text, layout_of, shown
-from pasps.connectors.sql_settings import ASIDE, settings_of
+from pasps.connectors.sql_settings import ASIDE, DEFAULT_URL, settings_of
 from pasps.connectors.sql_writer import Writer
 from pasps.errors import InvalidError
 
@@ -38,6 +38,11 @@ class SqlSink(BatchBolt):
     table: ClassVar[str] = ""
     columns: ClassVar[Mapping[str, type]] = MappingProxyType({})
     key: ClassVar[Sequence[str]] = ()
+
+    @classmethod
+    def useful_replicas(cls, conf: Mapping[str, Any]) -> int | None:
+        """One with SQLite, which has one writer at a time: others would only wait, and their waiting would ask for more."""
+        return 1 if str(conf.get("sql.url") or DEFAULT_URL).startswith("sqlite") else None
 
     def rows(self, tup: Tuple) -> Iterable[Mapping[str, Any]]:
         """The rows of a tuple: one, of its fields that have the columns' names, unless a subclass says otherwise.

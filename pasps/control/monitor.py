@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pasps.api.blueprint import Blueprint
+from pasps.api.blueprint import Blueprint, ComponentPlan
+from pasps.api.bolt import Bolt
+from pasps.config import merged
 from pasps.control.situation import BoltInterval, BoltShape, Interval, SpoutInterval, TopologyShape
 from pasps.metrics import ComponentStats, Stats
 
@@ -33,7 +35,7 @@ def shape_of(blueprint: Blueprint) -> TopologyShape:
         tuple(
             BoltShape(
                 plan.id,
-                plan.pool,
+                _useful(plan, blueprint),
                 tuple(dict.fromkeys(edge.source for edge in plan.inputs)),
                 plan.execution != "inline",
                 plan.concurrency,
@@ -43,6 +45,12 @@ def shape_of(blueprint: Blueprint) -> TopologyShape:
             if not plan.is_spout
         ),
     )
+
+
+def _useful(plan: ComponentPlan, blueprint: Blueprint) -> int:
+    """Its pool, or less where more replicas would bring nothing."""
+    most = plan.kind.useful_replicas(merged(blueprint.config, plan.config)) if issubclass(plan.kind, Bolt) else None
+    return plan.pool if most is None else max(1, min(plan.pool, most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ def plan(situation: Situation) -> Plan:
     for bolt in situation.shape.bolts:
         active = situation.interval.bolts[bolt.id].active
         asked = wanted or active
-        allowed = min(asked, bolt.pool)
-        bolts[bolt.id] = BoltPlan(active, asked, allowed, allowed, clamps=(Clamp.AT_POOL,) if asked > bolt.pool else ())
+        # what somebody set stays, also when it is more than the bolt has use for
+        allowed = min(asked, max(active, bolt.pool))
+        bolts[bolt.id] = BoltPlan(active, asked, allowed, allowed, clamps=(Clamp.AT_POOL,) if asked > allowed else ())
     return Plan(bolts)
 
 

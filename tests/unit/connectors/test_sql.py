@@ -11,6 +11,7 @@ import pytest
 
 from pasps import EndOfInput, Grouping, Spout, Topology, Tuple
 from pasps.connectors.sql import SqlSink
+from pasps.control.monitor import shape_of
 from pasps.errors import InvalidError
 from pasps.testing import PAUSE, StepOptions, StepRun, complete_topology
 
@@ -76,6 +77,15 @@ def test_every_event_is_one_row(config: dict[str, Any], tmp_path: Path) -> None:
     done = complete_topology(Labelled, {"tweets": rows}, config=config, workers=2)
     assert (len(done.acked["tweets"]), done.failed["tweets"], done.errors) == (300, [], [])
     assert stored(tmp_path, "SELECT * FROM tweets ORDER BY event") == [(n, f"label {n}", n / 4) for n in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("url", "useful"), [(None, 1), ("sqlite:////data/a.db", 1), ("postgresql://me@host/db", None), ("postgresql+psycopg://", None)]
+)
+def test_elasticity_gives_one_replica_to_a_sink_of_sqlite(url: str | None, useful: int | None) -> None:
+    assert Store.useful_replicas({"sql.url": url}) == useful
+    (shape,) = shape_of(Labelled.blueprint(config={} if url is None else {"sql.url": url})).bolts
+    assert shape.pool == (useful or 4)
 
 
 def test_an_event_may_have_several_rows_or_none(config: dict[str, Any], tmp_path: Path) -> None:

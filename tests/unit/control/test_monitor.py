@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from pasps import Bolt, Grouping, Spout, Topology, Tuple
@@ -266,6 +269,23 @@ class Keep(Bolt):
 
 class Waits(Keep):
     execution = "thread"
+
+
+class Alone(Keep):
+    @classmethod
+    def useful_replicas(cls, conf: Mapping[str, Any]) -> Any:
+        return conf["alone.most"]
+
+
+class Pair(Topology):
+    config = {"alone.most": None}
+    numbers = Numbers.spec()
+    alone = Alone.spec(inputs=[numbers], pool=5)
+
+
+@pytest.mark.parametrize(("most", "pool"), [(None, 5), (1, 1), (0, 1), (3, 3), (8, 5)])
+def test_a_bolt_that_has_no_use_for_its_pool_gets_none_of_it(most: int | None, pool: int) -> None:
+    assert shape_of(Pair.blueprint(config={"alone.most": most})).bolts == (bolt("alone", "numbers", pool=pool),)
 
 
 class Four(Topology):
