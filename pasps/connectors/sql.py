@@ -65,7 +65,7 @@ class SqlSink(BatchBolt):
             _check_inputs(self._layout, ctx, where)
         self._open(ctx)
         if not ctx.restarted:  # else a database that is away would end, or hold up, the worker that makes up for a lost one
-            self._writer.prepare()
+            self._writer.prepare(warns=ctx.task_index == 0)  # said once
 
     def process_batch(self, tuples: list[Tuple]) -> Sequence[Any] | None:
         """Write the rows of all tuples; back when they are committed. A subclass may emit after it.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import Connection, Engine, literal, select, text
+from sqlalchemy import Connection, Engine, func, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
+_MOST_COUNTED = 10_000
+"""Rows that are there already are counted so far, which takes milliseconds."""
 _FAULTS = (SQLAlchemyError, UnicodeError, OverflowError)
 """What a database raises; the last two come from drivers that cannot write a value down, and are not wrapped."""
 
@@ -59,38 +61,43 @@ class Writer:
     def _inserter(self) -> Inserter:
         return Inserter(table_of(self._layout), self._layout.key, self._engine.dialect.name)
 
-    def prepare(self) -> None:
+    def prepare(self, *, warns: bool = True) -> None:
         """Make the table, or see that the one that is there will do; also that for refused rows. Keeps no connection.
 
-        `write` does it where this was not called.
+        `write` does it where this was not called. `warns`: whether rows that are there already are worth a warning.
 
         Raises:
             InvalidError: it will not do, or the settings are wrong.
             SqlError: the database is away, or refuses.
         """
-        has_rows = self._prepare()
+        there = self._prepare()
         self.disconnect()
-        _log.info("%s writes to table %r of %s", self._where, self._layout.table, place_of(self._engine))
-        if has_rows:
-            _log.info("%s: table %r has rows already: events with their keys are taken for replays", self._where, self._layout.table)
+        place = place_of(self._engine)
+        _log.info("%s writes to table %r of %s", self._where, self._layout.table, place)
+        if there and warns:
+            how_many = f"{there:,}" if there <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+            meaning = f"an event that has the key ({', '.join(self._layout.key)}) of one of them changes nothing"
+            cure = "for other events give another sql.url, or drop the table"
+            _log.warning("%s: table %r of %s has rows already, %s: %s; %s", self._where, self._layout.table, place, how_many, meaning, cure)
 
-    def _prepare(self) -> bool:
-        """Whether there are rows in it."""
+    def _prepare(self) -> int:
+        """How many rows are in it, as far as they are counted."""
         with self._translated(f"table {self._layout.table!r} cannot be made or looked at"):
-            has_rows: bool = self._repeated(self._look)
+            there: int = self._repeated(self._look)
         if self._settings.refused == ASIDE:
             cure = "make it, or set sql.refused=fail"
             with self._translated(f"table {self._aside.table!r}, for rows that are refused, cannot be made or looked at ({cure})"):
                 self._repeated(self._look_aside)
         self._prepared = True
-        return has_rows
+        return there
 
-    def _look(self) -> bool:
+    def _look(self) -> int:
         table = table_of(self._layout)
         with self._engine.begin() as connection:
             ensure(connection, table)
             Existing(connection, self._layout.table).check(self._layout, f"{self._where}: {place_of(self._engine)}")
-            return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
+            some = select(literal(1)).select_from(table).limit(_MOST_COUNTED + 1).subquery()
+            return int(connection.execute(select(func.count()).select_from(some)).scalar_one())
 
     def _look_aside(self) -> None:
         with self._engine.begin() as connection:

@@ -148,6 +148,13 @@ def test_a_tuple_whose_rows_cannot_be_made_fails_alone(config: dict[str, Any], t
     assert 'rows() must give dicts such as {"event": 17}, got a value of type list' in said
 
 
+def test_a_second_run_into_the_same_table_is_warned_once(config: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        caplog.clear()
+        complete_topology(Labelled, {"tweets": [[1, "good", 1.0]]}, config=config, workers=2)
+    assert [record.levelname for record in caplog.records if "has rows already, 1:" in record.message] == ["WARNING"]
+
+
 def test_fields_that_are_missing_are_said_at_the_start(config: dict[str, Any]) -> None:
     class Short(Store):
         columns = {"event": int, "label": str, "points": float}

@@ -124,16 +124,23 @@ def test_while_the_database_refuses_all_pauses_grow_and_end_with_the_first_succe
     assert waited[7:] == [0.05]
 
 
-@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize(
+    ("before", "said"), [(0, []), (1, ["rows already, 1:"]), (10_000, ["already, 10,000:"]), (10_001, ["already, more than 10,000:"])]
+)
 def test_rows_that_are_there_already_are_said_at_the_start(
-    make: Make, database: sqlite3.Connection, caplog: pytest.LogCaptureFixture, before: int
+    make: Make, database: sqlite3.Connection, caplog: pytest.LogCaptureFixture, before: int, said: list[str]
 ) -> None:
     make().write(numbered(*range(before)))
     caplog.clear()
-    with caplog.at_level("INFO", "pasps"):
-        make()
-    said = "component 'store': table 'tweets' has rows already: events with their keys are taken for replays"
-    assert caplog.messages.count(said) == before
+    writer = make()
+    writer.prepare(warns=False)
+    assert len(caplog.messages) == len(said)
+    for message, words in zip(caplog.messages, said, strict=True):
+        assert message.startswith("component 'store': table 'tweets' of sqlite:///")
+        assert words in message
+        assert message.endswith(
+            "an event that has the key (event) of one of them changes nothing; for other events give another sql.url, or drop the table"
+        )
 
 
 def test_an_error_tells_no_values(make: Make, database: sqlite3.Connection, caplog: pytest.LogCaptureFixture) -> None:
