@@ -23,8 +23,8 @@ from tests.integration.test_cluster import START_SECONDS, client_of, ended, stat
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-TOTAL = 900
-RATE = 150
+TOTAL = 960
+RATE = 120
 SUBMITTED_AT_ONCE = 2
 ASK_SECONDS = 0.7
 
@@ -52,11 +52,11 @@ def submit(application: Application, cluster: DevCluster, home: Path, url: str) 
 
 
 def hurt(cluster: DevCluster, application: Application) -> bool:
-    """Kill a worker; False until it runs and a part of its events has been stored."""
+    """Kill a worker; False until it runs, a part of its events has been stored, and its loop has planned."""
     if state_of(cluster, application.name) != "running":
         return False
     told: dict[str, Any] = client_of(cluster).call(application.name, "status", {}, 5.0)
-    if told["stats"]["acked"] < TOTAL // 10:
+    if told["stats"]["acked"] < TOTAL // 10 or "cycle" not in str((told["elastic"] or {}).get("decision")):
         return False
     assert told["stats"]["acked"] < TOTAL, f"{application.name}: too late, everything is done"
     kill(psutil.Process(told["workers"][0]["pid"]))
