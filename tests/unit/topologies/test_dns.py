@@ -92,6 +92,11 @@ def test_both_directions_are_one_flow() -> None:
     assert recorded("3,2001:db8::1,5353,2001:db8::2,5353,00")[0] == "2001:db8::1>2001:db8::2"
 
 
+def test_an_address_may_have_a_cell_for_each_version_of_ip() -> None:
+    assert recorded("1.5,10.0.0.1,,40000,9.9.9.9,,53,00ff") == ("10.0.0.1>9.9.9.9", 1.5, b"\x00\xff")
+    assert recorded("1.5,,2001:db8::1,40000,,2001:db8::2,53,00ff") == ("2001:db8::1>2001:db8::2", 1.5, b"\x00\xff")
+
+
 @pytest.mark.parametrize("time", ["1709251199.5", "2024-02-29T23:59:59.500000000Z", "2024-02-29 23:59:59.5", "2024-03-01T01:59:59.5+02:00"])
 def test_a_time_is_written_as_versions_of_tshark_do(time: str) -> None:
     assert recorded(f"{time},10.0.0.1,40000,9.9.9.9,53,00")[1] == 1709251199.5
@@ -109,6 +114,7 @@ def test_a_time_is_written_as_versions_of_tshark_do(time: str) -> None:
         ("1,10.0.0.1,x,9.9.9.9,53,00", "a port, got 'x'"),
         ("1,10.0.0.1,65536,9.9.9.9,53,00", "a port"),
         ("1,,40000,9.9.9.9,53,00", "addresses"),
+        ("1,,,40000,9.9.9.9,,53,00", "addresses"),
         ("1,10.0.0.1,40000,9.9.9.9,53,0x00", "hexadecimal"),
         ("1,10.0.0.1,40000,9.9.9.9,53,000", "hexadecimal"),
     ],
