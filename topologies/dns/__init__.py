@@ -2,3 +2,7 @@
 
 if __name__ == "dns":
     raise ImportError("topologies/dns hides the library dns (dnspython): run from another directory, or with the command pasps")
+else:
+    from topologies.needed import need
+
+    need("dns", dns="dnspython", numpy="numpy")

@@ -14,6 +14,7 @@ from typing import Any
 from pasps import Bolt, Grouping, Topology, TopologyContext, Tuple, bolt
 from pasps.connectors.sql import SqlSink
 from topologies.event_source import EventSpout
+from topologies.recent import Recent
 from topologies.word_count.sentences import counted, sentence
 
 
@@ -39,19 +40,25 @@ def split(event: int, sentence: str) -> Iterator[tuple[int, str, int]]:
 class Count(Bolt):
     """Sees every occurrence of the words that are its own, wherever its task runs.
 
-    What it has counted so far is live, and at least once: a sentence that comes again is counted again, and what a killed worker
-    had counted is gone.
+    A sentence that comes again gets the counts of the first time, and is not counted. What a killed worker had counted is gone.
     """
 
     outputs = ["event", "word", "times", "running"]
+    remembered = 4096
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         self.counts: Counter[str] = Counter()
+        self.recent: Recent[dict[str, int]] = Recent(self.remembered)
 
     def process(self, tup: Tuple) -> None:
         event, word, times = tup.values
-        self.counts[word] += times
-        self.emit([event, word, times, self.counts[word]])
+        known = self.recent.get(event)
+        if known is None:
+            known = self.recent.keep(event, {})
+        if word not in known:
+            self.counts[word] += times
+            known[word] = self.counts[word]
+        self.emit([event, word, times, known[word]])
 
 
 class Store(SqlSink):
@@ -65,7 +72,8 @@ class Store(SqlSink):
 class WordCount(Topology):
     """sentences -> split -> count, by word -> store."""
 
-    config = {"topology.max.spout.pending": 5_000}
+    # what is in flight is remembered by `count`, so that what fails is not counted twice
+    config = {"topology.max.spout.pending": 4_000}
 
     sentences = Sentences.spec()
     words = split.spec(inputs=[sentences], name="split", par=1, pool=4)

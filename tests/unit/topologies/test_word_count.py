@@ -48,6 +48,13 @@ def test_a_sentence_that_comes_again_changes_no_sum(config: dict[str, Any], tmp_
     assert stored(tmp_path, "SELECT event, word FROM words ORDER BY 1, 2") == [(0, "a"), (0, "b"), (1, "b")]
 
 
+def test_a_sentence_that_comes_again_is_counted_once(config: dict[str, Any], tmp_path: Path) -> None:
+    said = [[0, "a b a"], [1, "b"], [0, "a b a"], [2, "a b"], [1, "b"]]
+    done = complete_topology(WordCount, {"sentences": said}, config=config)
+    running = {(event, word, count) for event, word, _, count in done.rows("count")}
+    assert running == {(0, "a", 2), (0, "b", 1), (1, "b", 2), (2, "a", 3), (2, "b", 3)}
+
+
 def test_the_lines_of_a_text_are_sentences_too(config: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "text").write_text(f"{COW}\n\nthe moon\n")
     complete_topology(WordCount, config={**config, "trace.rows": [2], "events.file": str(tmp_path / "text")})
