@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pasps.data.record_formats import FORMATS, RecordFormat, Records
+from pasps.data.sql_text import TIME_FORMATS, has_optional_zone, is_utc
 from pasps.data.steps import step_micros
 from pasps.errors import InvalidError
 
@@ -56,6 +57,7 @@ def check(request: BuildRequest) -> None:
         raise InvalidError(r"format regex needs a --pattern, such as '^(?<time>\S+) '")
     own_time = known.name in ("csv", "jsonl", "parquet", "regex")
     _check_fits("--time-format", records.time_format is not None, own_time, records)
+    _check_zone(records)
     _check_fits("--year", records.year is not None, known.yearless, records)
     _check_fits("--delimiter", records.delimiter != ",", known.reader == "csv", records)
     _check_fits("--no-header", not records.header, known.name == "csv", records)
@@ -68,6 +70,15 @@ def _check_time_column(records: Records, known: RecordFormat) -> None:
     _check_fits("--time-column", records.time_column is not None, needs, records)
     if needs and not records.time_column:
         raise InvalidError(f"format {known.name} needs to know where the time is: give --time-column")
+
+
+def _check_zone(records: Records) -> None:
+    pattern = records.time_format or TIME_FORMATS[0]
+    if pattern not in TIME_FORMATS and has_optional_zone(pattern) and not is_utc(records.time_zone):
+        raise InvalidError(
+            f"--time-format {pattern!r}: times without its optional zone would not be read in --time-zone {records.time_zone!r};"
+            " give a pattern with a zone or one without, and count the other times in another build"
+        )
 
 
 def _check_fits(option: str, given: bool, fits: bool, records: Records) -> None:

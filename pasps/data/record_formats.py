@@ -20,9 +20,10 @@ class RecordFormat:
 
     Attributes:
         about: What it is, for people.
-        time: Of a text format: the SQL expression for the time in `line`, in `time_format`, whatever `line` is; of JSON: the one that
-            makes a time in `time_format` of the value `found`.
-        shape: Of a text format: how a line that has a time begins; only to tell what is wrong with one that cannot be read.
+        time: Of a text format: the SQL expression for the time in a `line` of that shape, in `time_format`; of JSON: the one that makes
+            a time in `time_format` of the value `found`.
+        shape: Of a text format: how a line with a whole time begins. Any other has none: what is left of a time that was cut could
+            still be read as another.
         keys: Of a text format: what a trace can be split by, each a regular expression with one group.
         columns: Of CSV: the columns that must be there, the first of them the time; of JSON: where the time may be.
         yearless: The time begins at its month, and `time` with the dash before that.
@@ -47,7 +48,7 @@ def _supercomputer(name: str, about: str, after_date: str) -> RecordFormat:
     """Their lines begin with an alert's label, seconds since 1970, and a date."""
     second = "substring_index(substring_index(line, ' ', 2), ' ', -1)"
     keys = {"label": r"^(\S+)", "node": r"^\S+ \d+ \S+ (\S+)", **({"level": after_date} if after_date else {})}
-    return RecordFormat(name, "text", about, second, "seconds", r"^\S+ -?\d+ ", keys)
+    return RecordFormat(name, "text", about, second, "seconds", r"^\S+ -?\d+ \d{4}\.\d\d\.\d\d(?!\S)", keys)
 
 
 # the character after the seconds is taken too: a blank does not matter, and with any other it is no time
@@ -83,7 +84,7 @@ _ALL = (
         "hdfs",
         "HDFS logs: 230517 081530 17 INFO ...",
         _HDFS_TIME,
-        r"^\d{6} \d{6} ",
+        r"^\d{6} \d{6}(?!\S)",
         level=_JAVA_LEVEL,
         component=r"^\d+ \d+ \d+ [A-Z]+ ([^\s:]+)",
     ),
@@ -109,14 +110,14 @@ _ALL = (
         "apache",
         "Apache error logs: [Tue May 16 21:05:09 2023] [notice] ...",
         _APACHE_TIME,
-        r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d",
+        r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d(?:\.\d+)? \d{4}\]",
         level=r"^\[[^\]]*\] \[(?:[^\]:]*:)?(\w+)\]",
     ),
     _text(
         "apache-access",
         'Apache access logs: ... [16/May/2023:21:05:09 -0700] "GET ...',
         _ACCESS_TIME,
-        r"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d",
+        r"^[^\[]*+\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [-+]\d{4}\]",
         host=r"^(\S+)",
         method=r'\] "([A-Z]+) ',
         status=r'" (\d{3}) ',

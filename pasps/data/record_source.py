@@ -84,7 +84,8 @@ def text_source(records: Records) -> Source:
     if known.yearless:
         micros = _micros_without_year(records)
     why = f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN line RLIKE {literal(known.shape)} THEN {Kind.UNREADABLE} ELSE {Kind.NO_TIME} END"
-    return Source(known.time, micros, why, key=key, changed=known.yearless and records.year is None)
+    found = f"if(line RLIKE {literal(known.shape)}, {known.time}, NULL)"
+    return Source(found, micros, why, key=key, changed=known.yearless and records.year is None)
 
 
 def csv_source(records: Records, first_line: str) -> Source:

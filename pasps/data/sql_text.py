@@ -11,6 +11,7 @@ TIME_FORMATS = ("iso", "seconds", "millis", "micros", "nanos")
 """Times that have a name; every other format is a pattern of Spark's, such as `dd/MMM/yyyy:HH:mm:ss Z`."""
 
 _ZONE_LETTERS = re.compile(r"[VzOXxZ]")
+_OPTIONAL_ZONE = re.compile(r"\[[^\]]*[VzOXxZ]")
 _QUOTED = re.compile(r"'[^']*'")
 _UTC = frozenset({"UTC", "Z", "GMT", "Etc/UTC"})
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -31,6 +32,11 @@ def is_utc(zone: str) -> bool:
     return zone in _UTC
 
 
+def has_optional_zone(pattern: str) -> bool:
+    """Whether a pattern such as `HH:mm[XXX]` takes times with a zone and times without one."""
+    return _OPTIONAL_ZONE.search(_QUOTED.sub("", pattern)) is not None
+
+
 def month_number(text: str) -> str:
     """`Jan` to `Dec` as `01` to `12`; NULL for anything else."""
     pairs = ", ".join(f"'{month}', '{number:02}'" for number, month in enumerate(_MONTHS, 1))
@@ -44,17 +50,21 @@ def micros_of_text(text: str, time_format: str, zone: str) -> str:
     as the first of the two.
     """
     if time_format in TIME_FORMATS[1:]:
-        whole = time_format in ("micros", "nanos")
-        return micros_of_number(f"try_cast({text} AS {'BIGINT' if whole else 'DOUBLE'})", time_format)
+        if time_format in ("micros", "nanos"):
+            return micros_of_number(f"try_cast({text} AS BIGINT)", time_format)
+        # Java reads 12d and 0x1p30 as numbers, too
+        return micros_of_number(f"try_cast(if({text} RLIKE '[^-+.0-9eE\\\\s]', NULL, {text}) AS DOUBLE)", time_format)
     if time_format != "iso":
         has_zone = _ZONE_LETTERS.search(_QUOTED.sub("", time_format)) is not None
         return micros_of_moment(f"try_to_timestamp({text}, {literal(time_format)})", "UTC" if has_zone else zone)
     # the places of the two dashes, since a cast takes a time without a date too, and means today
     dashed = f"substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
+    # a digit alone at the end is the rest of a time that was cut; those of the usual lengths need not be searched for it
+    whole = f"(endswith({text}, 'Z') OR octet_length({text}) IN (10, 19, 23, 26) OR NOT {text} RLIKE '[-+:T ][0-9]\\\\s*$')"
     moment = f"coalesce(try_cast({text} AS TIMESTAMP), try_cast(replace({text}, ',', '.') AS TIMESTAMP))"
     if not is_utc(zone):
         moment = f"if(substr({text}, 12) RLIKE '[-+A-Za-z]', {moment}, to_utc_timestamp({moment}, {literal(zone)}))"
-    return f"if({dashed}, unix_micros({moment}), NULL)"
+    return f"if({dashed} AND {whole}, unix_micros({moment}), NULL)"
 
 
 def micros_of_moment(moment: str, zone: str) -> str:

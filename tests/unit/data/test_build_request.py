@@ -30,6 +30,10 @@ def test_each_format_can_be_asked_for() -> None:
         (replace(HDFS, delimiter=";"), "--delimiter: records of format hdfs"),
         (replace(HDFS, header=False), "--no-header: records of format hdfs"),
         (replace(CSV, time_column=None), "format csv needs to know where the time is: give --time-column"),
+        (
+            replace(CSV, time_format="yyyy-MM-dd HH:mm[.SSS][XXX]", time_zone="Europe/Berlin"),
+            r"'yyyy-MM-dd HH:mm\[\.SSS\]\[XXX\]': times without its optional zone would not be read in --time-zone 'Europe/Berlin'",
+        ),
         (replace(CSV, delimiter=";;"), "--delimiter: expected one character, such as ';' or a tab, got ';;'"),
         (replace(CSV, delimiter='"'), "--delimiter: expected one character"),
         (replace(CSV, delimiter="§"), "--delimiter: expected one character"),
@@ -39,6 +43,11 @@ def test_each_format_can_be_asked_for() -> None:
 def test_what_does_not_fit_is_refused(records: Records, said: str) -> None:
     with pytest.raises(InvalidError, match=said):
         check(BuildRequest(records, "out"))
+
+
+def test_an_optional_zone_is_taken_where_times_without_one_are_in_utc() -> None:
+    check(BuildRequest(replace(CSV, time_format="yyyy-MM-dd HH:mm[XXX]"), "out"))
+    check(BuildRequest(replace(CSV, time_format="yyyy-MM-dd'[X]' HH:mm[.SSS]", time_zone="Europe/Berlin"), "out"))
 
 
 def test_a_step_that_is_none_is_refused() -> None:
