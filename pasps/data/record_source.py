@@ -127,14 +127,12 @@ def json_source(records: Records) -> Source:
     known = FORMATS[records.format]
     paths = known.columns or (records.time_column or "",)
     value = "coalesce(" + ", ".join(f"get_json_object(line, {literal(_json_path(path))})" for path in paths) + ")"
-    # what follows an object on its line would go unseen: a second object, or the rest of one that was cut
-    without_texts = r"""regexp_replace(line, '"(?:[^"\\\\]++|\\\\.)*+"', '')"""
-    several = rf"(contains(line, '}}{{') OR contains(line, '}} {{')) AND {without_texts} RLIKE '\\}}\\s*\\{{'"
-    found = f"if(NOT endswith(rtrim(line), '}}') OR ({several}), NULL, {value})"
-    malformed = f"try_parse_json(line) IS NULL OR NOT endswith(rtrim(line), '}}') OR ({several})"
+    # a value is found however the line goes on after its object; in an array of the line and a zero, all of it is read
+    whole = "(endswith(rtrim(line), '}') AND coalesce(json_array_length(concat('[', line, ',0]')), 0) = 2)"
+    found = f"if({whole}, {value}, NULL)"
     why = (
         f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN coalesce(trim(found), '') <> '' THEN {Kind.UNREADABLE}"
-        f" WHEN {malformed} THEN {Kind.JSON} ELSE {Kind.NO_TIME} END"
+        f" WHEN NOT {whole} THEN {Kind.JSON} ELSE {Kind.NO_TIME} END"
     )
     key = None if records.key is None else f"get_json_object(line, {literal(_json_path(records.key))})"
     time_format = known.time_format if known.columns else records.time_format or "iso"

@@ -18,6 +18,7 @@ def zstd(content: bytes) -> bytes:
 
 
 PACKED = {"a/one.csv.gz": gzip.compress, "a/b/two.csv.bz2": bz2.compress, "three.csv.zst": zstd, "four.csv": bytes}
+OBJECT = '{"user": {"at": "2024-02-29T10:00:00Z"}}'
 HEADER: Line = ("id,time,what", Kind.HEADER)
 CSV = {"format": "csv", "time_column": "time"}
 CELLS: list[Line] = [
@@ -86,9 +87,13 @@ TABLES = (
             ('{"user": 7}', Kind.NO_TIME),
             ('{"delete": {"id": 1}}', Kind.NO_TIME),
             ('{"user": {"at": "soon"}}', Kind.UNREADABLE),
-            ('{"user": {"at": "2024-02-29T10:00:00Z"}, "text": "cut he', Kind.JSON),
-            ('{"user": {"at": "2024-02-29T10:00:00Z"}} {"user": {"at": "2024-02-29T10:00:00Z"}}', Kind.JSON),
-            ('{"user": {"at": "2024-02-29T10:00:00Z"}}{"a": 1}', Kind.JSON),
+            (f'{OBJECT[:-1]}, "text": "cut he', Kind.JSON),
+            (f'{OBJECT[:-1]}, "text": "cut here}}', Kind.JSON),
+            (f'{OBJECT[:-1]}, "user": nobody}}', Kind.JSON),
+            (f'{OBJECT[:-1]}, "deep": {"[" * 5000}{"]" * 5000}}}', Kind.JSON),
+            *((OBJECT + between + OBJECT, Kind.JSON) for between in ("", " ", "  ", "\t", ",", ", ", "],[", "x")),
+            *((OBJECT + more, Kind.JSON) for more in ("}", " garbage}", '{"a": 1}', ",", "]", ', "a": {}')),
+            *((before + OBJECT, Kind.JSON) for before in ("{", "[", ", ", "1, ", '"a": ')),
             ("[1, 2]", Kind.JSON),
             ("no JSON", Kind.JSON),
             BLANK,
