@@ -11,6 +11,8 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
 from pasps.data.build_request import BuildRequest
+from pasps.data.csv_columns import SAMPLE, column_count, columns_of_headers, columns_without_header
+from pasps.data.first_lines import first_lines
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.record_source import REASONS, Kind, Source, csv_source, json_source, parquet_source, text_source
 from pasps.data.spark_errors import first_reason
@@ -53,9 +55,7 @@ def opened(session: SparkSession, records: Records) -> Opened:
         return Opened(rows, parquet_source(records, _types(rows.schema)), is_text=False)
     lines = session.read.text(list(records.paths), recursiveFileLookup=True)
     if reader == "csv":
-        first = lines.selectExpr(_LINE).where(r"line NOT RLIKE '^\\s*$'").first()
-        source = csv_source(records, first["line"]) if first else Source("line", "CAST(NULL AS BIGINT)", str(int(Kind.BLANK)))
-        return Opened(lines, source, is_text=True)
+        return Opened(lines, _csv_source(session, lines, records), is_text=True)
     return Opened(lines, json_source(records) if reader == "json" else text_source(records), is_text=True)
 
 
@@ -94,6 +94,17 @@ def span_of(session: SparkSession, request: BuildRequest) -> Span:
     if span.start >= span.until:
         raise InvalidError(f"--from {request.start!r} --until {request.until!r}: expected a time before the other")
     return span
+
+
+def _csv_source(session: SparkSession, lines: DataFrame, records: Records) -> Source:
+    if records.header:
+        if headers := first_lines(session, lines.inputFiles()):
+            return csv_source(records, columns_of_headers(records, headers), headers.values())
+    else:
+        sample = lines.selectExpr(_LINE).where(r"line NOT RLIKE '^\\s*$'").selectExpr(f"{column_count(records.delimiter)} AS columns")
+        if rows := sample.limit(SAMPLE).collect():
+            return csv_source(records, columns_without_header(row["columns"] for row in rows))
+    return Source("line", "CAST(NULL AS BIGINT)", str(int(Kind.BLANK)))
 
 
 def _moment(session: SparkSession, text: str | None, records: Records, default: int) -> int:

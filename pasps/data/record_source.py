@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -88,14 +87,12 @@ def text_source(records: Records) -> Source:
     return Source(found, micros, why, key=key, changed=known.yearless and records.year is None)
 
 
-def csv_source(records: Records, first_line: str) -> Source:
-    """For lines of CSV, the first of which is given: it says what columns there are.
+def csv_source(records: Records, names: Sequence[str], headers: Iterable[bytes] = ()) -> Source:
+    """For lines of CSV with those columns; `headers` are the lines that are none of its records.
 
     Raises:
         InvalidError: it has not the columns that are needed.
     """
-    columns = next(csv.reader([first_line], delimiter=records.delimiter))
-    names = [column.strip() for column in columns] if records.header else [str(i) for i in range(1, len(columns) + 1)]
     for column in FORMATS[records.format].columns:
         _place(column, names, "these records are said to have it")
     time_column = FORMATS[records.format].columns[:1] or (records.time_column or "",)
@@ -107,7 +104,8 @@ def csv_source(records: Records, first_line: str) -> Source:
         key = f"if(startswith({cell}, '\"'), replace(substr({cell}, 2, char_length({cell}) - 2), '\"\"', '\"'), {cell})"
     why = (
         f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK}"
-        + (f" WHEN line = {literal(first_line)} THEN {Kind.HEADER}" if records.header else "")
+        # as bytes: a header need not be UTF-8
+        + "".join(f" WHEN line = CAST(X'{header.hex()}' AS STRING) THEN {Kind.HEADER}" for header in sorted(set(headers)))
         + f" WHEN (octet_length(line) - octet_length(replace(line, '\"', ''))) % 2 = 1 THEN {Kind.CSV}"
         f" WHEN NOT line RLIKE {literal(time_pattern)} THEN {Kind.COLUMNS}"
         f" WHEN trim(time) = '' THEN {Kind.NO_TIME} ELSE {Kind.UNREADABLE} END"

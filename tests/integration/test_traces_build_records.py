@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections import Counter
 from datetime import datetime
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from pasps.data.build_count import Opened, Span, counts, opened
 from pasps.data.record_formats import Records
 from pasps.data.record_source import Kind
+from pasps.errors import BrokenError, InvalidError
 from tests.integration.spark_fixture import spark
 from tests.integration.trace_case import Case, moment
 from tests.integration.trace_cases import CASES
@@ -39,6 +41,18 @@ def counted(records: Opened, step: int = SECOND, span: Span | None = None) -> Fo
 def test_each_record_is_counted_as_python_counts_it(spark: SparkSession, case: Case, tmp_path: Path) -> None:
     span = Span(*(moment(time, "UTC") for time in case.span)) if case.span else None
     assert counted(opened(spark, case.write(tmp_path)), case.step, span) == case.expected()
+
+
+def test_files_of_csv_with_other_columns_are_refused_and_named(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a 1.csv").write_text("time,seen,u\n2024-02-29,2020-01-01,x\n")
+    (tmp_path / "b.csv").write_text("seen,time,u\n2020-01-01,2024-02-29,y\n")
+    with pytest.raises(InvalidError) as refused:
+        opened(spark, Records((str(tmp_path),), "csv", "time"))
+    assert f"the first line of {tmp_path}/a 1.csv has the columns time, seen, u, and that of {tmp_path}/b.csv" in str(refused.value)
+    (tmp_path / "b.csv").unlink()
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"time,seen,u\n")[:12])
+    with pytest.raises(BrokenError, match=r"/cut\.csv\.gz cannot be read: Unexpected end of input stream; check the file"):
+        opened(spark, Records((str(tmp_path),), "csv", "time"))
 
 
 LOCAL = st.datetimes(datetime(2023, 1, 1), datetime(2025, 1, 1))

@@ -41,6 +41,25 @@ TABLES = (
     Case("csv", CELLS, CSV),
     Case("csv-crlf-bom", CELLS, CSV, files={"records.csv": b"\xef\xbb\xbf" + text(CELLS, "\r\n")}),
     Case(
+        "csv-headers-that-agree",
+        [HEADER, ("id,time,gr\xf6sse", Kind.HEADER), *CELLS[1:3], BLANK, BLANK, ("time,id,what", Kind.UNREADABLE)],
+        CSV,
+        files={
+            "a.csv": b"\r\n \r\n" + text([HEADER, CELLS[1]], "\r\n"),
+            "b.csv": "id,time,gr\xf6sse\n".encode("latin-1") + text([CELLS[2], ("time,id,what", "")]),
+        },
+    ),
+    Case(
+        "csv-no-header-first-lines",
+        [
+            ("garbage", Kind.COLUMNS),
+            (f'2024-02-29;"{"x;" * 70_000}"', "2024-02-29"),
+            (f"2024-02-29;{'x' * 200_000}", "2024-02-29"),
+            ("2024-03-01;", "2024-03-01"),
+        ],
+        {"format": "csv", "time_column": "1", "delimiter": ";", "header": False},
+    ),
+    Case(
         "csv-no-header",
         [("a;2024-02-29 01:02:03;b", "2024-02-29 01:02:03"), ("a;2024-02-29 01:02:03", Kind.COLUMNS)],
         {"format": "csv", "time_column": "2", "delimiter": ";", "header": False},

@@ -35,7 +35,7 @@ def test_a_cell_of_csv_is_found_wherever_it_is(cells: list[str], delimiter: str)
     csv.writer(row, delimiter=delimiter, lineterminator="").writerow(cells)
     for place, cell in enumerate(cells):
         records = replace(CSV, time_column=str(place + 1), delimiter=delimiter, header=False)
-        match = pattern_of(csv_source(records, delimiter * 2).found).match(row[0])
+        match = pattern_of(csv_source(records, ["1", "2", "3"]).found).match(row[0])
         assert match is not None
         quoted = match[1].startswith('"')
         assert (match[1][1:-1].replace('""', '"') if quoted else match[1]) == cell
@@ -43,27 +43,27 @@ def test_a_cell_of_csv_is_found_wherever_it_is(cells: list[str], delimiter: str)
 
 @pytest.mark.parametrize("line", ["a,b", "a,b,c,d", 'a,"b,c', 'a,"b"x,c'])
 def test_a_line_with_other_columns_is_none(line: str) -> None:
-    assert pattern_of(csv_source(CSV, "a,time,c").found).match(line) is None
+    assert pattern_of(csv_source(CSV, ["a", "time", "c"]).found).match(line) is None
 
 
 def test_a_line_of_a_megabyte_is_matched_without_recursion() -> None:
     line = 'a,"' + 'x""' * 300_000 + '",c'
-    match = pattern_of(csv_source(CSV, "a,time,c").found).match(line)
+    match = pattern_of(csv_source(CSV, ["a", "time", "c"]).found).match(line)
     assert match is not None
     assert match.end() == len(line)
 
 
 def test_columns_that_are_not_there_are_named() -> None:
     with pytest.raises(InvalidError, match=r"column 'time': it is the --time-column, and the columns are a, b"):
-        csv_source(CSV, "a,b")
+        csv_source(CSV, ["a", "b"])
     with pytest.raises(InvalidError, match=r"column 'user': it is the --key, and the columns are time"):
-        csv_source(replace(CSV, key="user"), "time")
+        csv_source(replace(CSV, key="user"), ["time"])
     with pytest.raises(InvalidError, match=r"column 'time': .*, and there are 2 of that name"):
-        csv_source(CSV, "time,time")
+        csv_source(CSV, ["time", "time"])
     with pytest.raises(InvalidError, match=r"column 'TimeStamp': these records are said to have it"):
-        csv_source(Records(("x",), "dns"), "time,Duration")
+        csv_source(Records(("x",), "dns"), ["time", "Duration"])
     with pytest.raises(InvalidError, match=r"column '3': .*, and the columns are 1, 2"):
-        csv_source(replace(CSV, time_column="3", header=False), "a,b")
+        csv_source(replace(CSV, time_column="3", header=False), ["1", "2"])
 
 
 def test_keys_are_those_of_the_format() -> None:
