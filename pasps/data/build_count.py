@@ -17,7 +17,7 @@ from pasps.data.record_formats import FORMATS, Records
 from pasps.data.record_source import REASONS, Kind, Source, csv_source, json_source, parquet_source, text_source
 from pasps.data.spark_errors import first_reason
 from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text
-from pasps.data.steps import END_MICROS, FIRST_MICROS
+from pasps.data.steps import END_MICROS, FIRST_MICROS, first_whole_start, step_micros
 from pasps.errors import InvalidError
 
 _LINE = r"if(startswith(value, '\uFEFF'), substr(value, 2), value) AS line"
@@ -28,10 +28,11 @@ _REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when, until before when, in microseconds; what is outside is counted apart."""
+    """From when, until before when, in microseconds; what is outside is counted apart. What is before `first` is no time."""
 
     start: int = FIRST_MICROS
     until: int = END_MICROS
+    first: int = FIRST_MICROS
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,8 @@ def span_of(session: SparkSession, request: BuildRequest) -> Span:
     if not is_utc(records.time_zone):
         zone = f"to_utc_timestamp(timestamp_micros(0), {literal(records.time_zone)})"
         _evaluated(session, zone, f"--time-zone {records.time_zone!r}")
-    span = Span(_moment(session, request.start, records, FIRST_MICROS), _moment(session, request.until, records, END_MICROS))
+    start, until = _moment(session, request.start, records, FIRST_MICROS), _moment(session, request.until, records, END_MICROS)
+    span = Span(start, until, first_whole_start(step_micros(request.step)))
     if span.start >= span.until:
         raise InvalidError(f"--from {request.start!r} --until {request.until!r}: expected a time before the other")
     return span
@@ -143,8 +145,8 @@ def _judged(records: Opened, span: Span, *, aside: bool) -> DataFrame:
 
 def _kind(why: str, span: Span) -> str:
     return (
-        f"CAST(CASE WHEN micros >= {span.start}L AND micros < {span.until}L THEN {Kind.COUNTED}"
-        f" WHEN micros >= {FIRST_MICROS}L AND micros < {END_MICROS}L THEN {Kind.OUTSIDE}"
+        f"CAST(CASE WHEN micros >= {max(span.start, span.first)}L AND micros < {span.until}L THEN {Kind.COUNTED}"
+        f" WHEN micros >= {span.first}L AND micros < {END_MICROS}L THEN {Kind.OUTSIDE}"
         f" WHEN micros IS NOT NULL THEN {Kind.UNREADABLE} ELSE {why} END AS TINYINT)"
     )
 

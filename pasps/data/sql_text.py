@@ -68,8 +68,10 @@ def micros_of_text(text: str, time_format: str, zone: str) -> str:
 
 
 def micros_of_moment(moment: str, zone: str) -> str:
-    """The microseconds of a TIMESTAMP that was read as if it were in UTC, and is a local time of that zone."""
-    return f"unix_micros({moment})" if is_utc(zone) else f"unix_micros(to_utc_timestamp({moment}, {literal(zone)}))"
+    """The microseconds of a TIMESTAMP that was read as if it were in UTC, and is a local time of that zone; NULL if they are too many."""
+    in_utc = moment if is_utc(zone) else f"to_utc_timestamp({moment}, {literal(zone)})"
+    # for the sake of the `try`: what goes wrong with a year that no 64 bits hold ends the job otherwise
+    return f"unix_micros(try_add({in_utc}, INTERVAL '0' SECOND))"
 
 
 def micros_of_number(number: str, time_format: str) -> str:
@@ -77,5 +79,6 @@ def micros_of_number(number: str, time_format: str) -> str:
     if time_format == "micros":
         return f"CAST({number} AS BIGINT)"
     if time_format == "nanos":
-        return f"({number} - pmod({number}, 1000L)) DIV 1000L"
+        # the least of 64 bits, which pandas writes where it has no time, has nothing below it
+        return f"(try_subtract({number}, pmod({number}, 1000L)) DIV 1000L)"
     return f"try_cast(rint({number} * {'1e6' if time_format == 'seconds' else '1e3'}D) AS BIGINT)"

@@ -12,6 +12,9 @@ FIRST_MICROS = -62_135_596_800 * SECOND
 """The first moment of the year 1; what is before it, or from END_MICROS on, is no time that ISO 8601 writes with four digits."""
 END_MICROS = 253_402_300_800 * SECOND
 
+_LONGEST = 10_000 * 86_400 * SECOND
+"""The longest step: thousands of them in microseconds are numbers of 64 bits."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"ms": 1000, "s": SECOND, "min": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND}
 
@@ -22,10 +25,18 @@ def step_micros(text: str) -> int:
     Raises:
         InvalidError: it is none.
     """
-    match = re.fullmatch(r"([1-9]\d{0,8})(ms|s|min|h|d)", text)
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(ms|s|min|h|d)", text)
     if match is None:
         raise InvalidError(f"step: expected a whole number and a unit, such as 500ms, 1s, 5min, 1h or 1d, got {text!r}")
-    return int(match[1]) * _UNITS[match[2]]
+    micros = int(match[1]) * _UNITS[match[2]]
+    if micros > _LONGEST:
+        raise InvalidError(f"step: expected at most 10000d, got {text!r}")
+    return micros
+
+
+def first_whole_start(step: int) -> int:
+    """The first start of a step that is not before the year 1, and so can be written."""
+    return -(-FIRST_MICROS // step) * step
 
 
 def step_start(micros: int, step: int) -> int:

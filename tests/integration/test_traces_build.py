@@ -110,6 +110,15 @@ def test_the_rows_of_a_gap_are_never_held_together(spark: SparkSession, capsys: 
     assert re.findall(r"(Generate|Sort|Window) ", capsys.readouterr().out) == ["Generate", "Sort", "Generate", "Window", "Sort"]
 
 
+def test_the_longest_steps_reach_from_the_first_whole_one_to_the_last(spark: SparkSession, tmp_path: Path) -> None:
+    path = log(tmp_path, ["0026-01-31T23:59:59Z", "0026-02-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+    records = Records((str(path),), "regex", pattern="^(?<time>.*)$")
+    found = build_trace(spark, BuildRequest(records, str(tmp_path / "out"), "10000d"))
+    lines = (tmp_path / "out" / "trace.csv").read_text().splitlines()
+    assert found.bad == {"time unreadable": 1}
+    assert (lines[1], lines[-1]) == ("0026-02-01T00:00:00Z,1", "9992-01-26T00:00:00Z,1")
+
+
 def test_of_nothing_a_trace_without_rows_is_made_and_said(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log(tmp_path, [])
     words = ["traces", "build", "--format", "hdfs", str(tmp_path / "records.log"), "--out", str(tmp_path / "out")]

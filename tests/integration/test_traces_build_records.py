@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pasps.data.build_count import Opened, Span, counts, opened
 from pasps.data.record_formats import Records
 from pasps.data.record_source import Kind
+from pasps.data.steps import END_MICROS, FIRST_MICROS, first_whole_start
 from pasps.errors import BrokenError, InvalidError
 from tests.integration.spark_fixture import spark
 from tests.integration.trace_case import Case, moment
@@ -39,7 +40,8 @@ def counted(records: Opened, step: int = SECOND, span: Span | None = None) -> Fo
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_record_is_counted_as_python_counts_it(spark: SparkSession, case: Case, tmp_path: Path) -> None:
-    span = Span(*(moment(time, "UTC") for time in case.span)) if case.span else None
+    start, until = (moment(time, "UTC") for time in case.span) if case.span else (FIRST_MICROS, END_MICROS)
+    span = Span(start, until, first_whole_start(case.step))
     assert counted(opened(spark, case.write(tmp_path)), case.step, span) == case.expected()
 
 
@@ -115,7 +117,7 @@ def table(spark: SparkSession, path: Path) -> DataFrame:
     at = "2024-03-31 02:30:00"
     columns = (
         f"timestamp'{at}' AS moment, timestamp_ntz'{at}' AS local, date'2024-03-31' AS day, '{at}' AS said, 1711852200L AS number,"
-        " named_struct('at', 1711852200123L) AS inner, array(1) AS several"
+        " named_struct('at', 1711852200123L) AS inner, array(1) AS several, date_from_unix_date(2000000000) AS far"
     )
     full = spark.sql(f"SELECT {columns}")
     full.union(full.selectExpr(*(f"CAST(NULL AS {kind}) AS {name}" for name, kind in full.dtypes))).coalesce(1).write.parquet(str(path))
@@ -137,6 +139,8 @@ def test_parquet_columns_of_every_type_hold_times(spark: SparkSession, tmp_path:
         records = opened(spark, Records((str(path),), "parquet", column, form, "Europe/Berlin"))
         start = moment(time, "Europe/Berlin") // SECOND * SECOND
         assert counted(records) == {(Kind.COUNTED, start): 1, (Kind.NO_TIME, None): 1}, column
+    far = opened(spark, Records((str(path),), "parquet", "far"))
+    assert counted(far) == {(Kind.UNREADABLE, None): 1, (Kind.NO_TIME, None): 1}
 
 
 def test_only_counts_are_moved(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

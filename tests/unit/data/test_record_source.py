@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pasps.data.record_formats import Records
 from pasps.data.record_source import REASONS, Kind, csv_source, java_pattern, json_source, parquet_source, pattern_groups, text_source
+from pasps.data.sql_text import micros_of_moment
 from pasps.errors import InvalidError
 
 CSV = Records(("x",), "csv", "time")
@@ -104,7 +105,7 @@ def test_parquet_columns_must_be_able_to_hold_times() -> None:
         parquet_source(PARQUET, {"time": "array<int>"})
     with pytest.raises(InvalidError, match=r"column 'user': it is the --key"):
         parquet_source(replace(PARQUET, key="user"), {"time": "date"})
-    assert parquet_source(PARQUET, {"time": "timestamp"}).micros == "unix_micros(CAST(time AS TIMESTAMP))"
+    assert parquet_source(PARQUET, {"time": "timestamp"}).micros == micros_of_moment("CAST(time AS TIMESTAMP)", "UTC")
 
 
 def test_every_bad_kind_has_a_reason() -> None:

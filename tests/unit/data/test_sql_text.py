@@ -16,8 +16,8 @@ def test_months_are_numbers() -> None:
 
 
 def test_a_zone_is_applied_to_times_that_have_none() -> None:
-    assert micros_of_moment("t", "UTC") == "unix_micros(t)"
-    assert micros_of_moment("t", "Europe/Berlin") == "unix_micros(to_utc_timestamp(t, 'Europe/Berlin'))"
+    assert micros_of_moment("t", "UTC").startswith("unix_micros(try_add(t, ")
+    assert micros_of_moment("t", "Europe/Berlin").startswith("unix_micros(try_add(to_utc_timestamp(t, 'Europe/Berlin'), ")
     assert "substr(t, 12)" not in micros_of_text("t", "iso", "UTC")
     assert "if(substr(t, 12) RLIKE '[-+A-Za-z]'" in micros_of_text("t", "iso", "Europe/Berlin")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.data.steps import END_MICROS, FIRST_MICROS, SECOND, iso_time, step_micros, step_start, time_digits
+from pasps.data.steps import END_MICROS, FIRST_MICROS, SECOND, first_whole_start, iso_time, step_micros, step_start, time_digits
 from pasps.errors import InvalidError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,6 +23,19 @@ def test_a_step_is_a_number_and_a_unit(text: str, micros: int) -> None:
 def test_anything_else_is_none(text: str) -> None:
     with pytest.raises(InvalidError, match=r"step: expected a whole number and a unit, such as 500ms"):
         step_micros(text)
+
+
+def test_a_step_has_a_longest() -> None:
+    assert step_micros("10000d") * 8192 < 2**63
+    with pytest.raises(InvalidError, match="step: expected at most 10000d, got '10001d'"):
+        step_micros("10001d")
+
+
+@given(st.integers(1, 10_000 * 86_400 * SECOND))
+def test_the_first_whole_step_is_the_first_that_starts_in_the_year_1(step: int) -> None:
+    first = first_whole_start(step)
+    assert first % step == 0
+    assert first - step < FIRST_MICROS <= first
 
 
 @given(st.integers(FIRST_MICROS, END_MICROS - 1), st.integers(1, 86_400 * SECOND))
