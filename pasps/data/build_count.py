@@ -14,9 +14,9 @@ from pasps.data.build_request import BuildRequest
 from pasps.data.csv_columns import SAMPLE, column_count, columns_of_headers, columns_without_header
 from pasps.data.first_lines import first_lines
 from pasps.data.record_formats import FORMATS, Records
-from pasps.data.record_source import REASONS, Kind, Source, csv_source, json_source, parquet_source, text_source
+from pasps.data.record_source import REASONS, Column, Kind, Source, csv_source, json_source, parquet_source, text_source
 from pasps.data.spark_errors import first_reason
-from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text
+from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text, name
 from pasps.data.steps import END_MICROS, FIRST_MICROS, first_whole_start, step_micros
 from pasps.errors import InvalidError
 
@@ -52,8 +52,8 @@ def opened(session: SparkSession, records: Records) -> Opened:
     """
     reader = FORMATS[records.format].reader
     if reader == "parquet":
-        rows = session.read.parquet(*records.paths, recursiveFileLookup=True)
-        return Opened(rows, parquet_source(records, _types(rows.schema)), is_text=False)
+        rows = _parquet(session, records)
+        return Opened(rows, parquet_source(records, _columns(rows.schema)), is_text=False)
     lines = session.read.text(list(records.paths), recursiveFileLookup=True)
     if reader == "csv":
         return Opened(lines, _csv_source(session, lines, records), is_text=True)
@@ -69,7 +69,8 @@ def counts(records: Opened, step: int, span: Span) -> DataFrame:
     own = ["start", "kind", *(["key"] if records.source.key else [])]
     columns = ["micros", "kind", f"if(kind = {Kind.COUNTED}, micros - pmod(micros, {step}L), NULL) AS start"]
     if records.source.key:
-        columns.append(f"if(kind = {Kind.COUNTED}, coalesce(key, ''), NULL) AS key")
+        # Python could not read any other bytes, and not tell two keys of them apart
+        columns.append(f"if(kind = {Kind.COUNTED}, make_valid_utf8(coalesce(key, '')), NULL) AS key")
     numbers = [expr("count(1) AS count"), expr("min(micros) AS first"), expr("max(micros) AS last")]
     return judged.selectExpr(*columns).groupBy(*own).agg(*numbers)
 
@@ -96,6 +97,19 @@ def span_of(session: SparkSession, request: BuildRequest) -> Span:
     if span.start >= span.until:
         raise InvalidError(f"--from {request.start!r} --until {request.until!r}: expected a time before the other")
     return span
+
+
+def _parquet(session: SparkSession, records: Records) -> DataFrame:
+    rows = session.read.parquet(*records.paths, recursiveFileLookup=True)
+    wanted = {column for column in (records.time_column, records.key) if column}
+    if wanted <= _columns(rows.schema).keys():
+        return rows
+    try:
+        # then a directory's name, such as day=2024-02-29, is a column; Spark does not take every tree of them
+        partitioned = session.read.parquet(*records.paths)
+    except PySparkException:
+        return rows
+    return partitioned if wanted <= _columns(partitioned.schema).keys() else rows
 
 
 def _csv_source(session: SparkSession, lines: DataFrame, records: Records) -> Source:
@@ -151,12 +165,13 @@ def _kind(why: str, span: Span) -> str:
     )
 
 
-def _types(schema: StructType, before: str = "") -> dict[str, str]:
-    """The type of each column, and of each field in a column."""
-    found = {}
+def _columns(schema: StructType, outer: str = "", outer_sql: str = "") -> dict[str, Column]:
+    """The columns, and the fields in them; a column with a dot in its name goes before a field."""
+    own: dict[str, Column] = {}
+    inner: dict[str, Column] = {}
     for field in schema.fields:
-        column = before + field.name
-        found[column] = field.dataType.simpleString()
+        column, sql = outer + field.name, outer_sql + name(field.name)
+        own[column] = Column(sql, field.dataType.simpleString())
         if isinstance(field.dataType, StructType):
-            found |= _types(field.dataType, column + ".")
-    return found
+            inner |= _columns(field.dataType, column + ".", sql + ".")
+    return inner | own

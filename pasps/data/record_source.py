@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from pasps.data.record_formats import FORMATS, Records
-from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_moment, micros_of_number, micros_of_text, name
+from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_moment, micros_of_number, micros_of_text
 from pasps.errors import InvalidError
 
 
@@ -38,6 +38,14 @@ REASONS: Mapping[Kind, str] = {
 _IS_BLANK = r"line RLIKE '^\\s*$'"
 _DAY_MICROS = 86_400_000_000
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of Parquet, or a field in one: the SQL expression for it, and its type."""
+
+    sql: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +122,8 @@ def csv_source(records: Records, names: Sequence[str], headers: Iterable[bytes] 
         _cell(records.delimiter, len(names), place),
         micros_of_text("time", records.time_format or "iso", records.time_zone),
         why,
-        time="if(startswith(found, '\"'), trim(BOTH '\"' FROM found), found)",
+        # most begin with a digit; the others have quotes, or blanks after the comma
+        time="if(found >= '0', found, trim(BOTH '\" \t' FROM found))",
         key=key,
         cells=f"if(contains(line, '\"'), NULL, split(line, {literal(re.escape(records.delimiter))}, -1))",
     )
@@ -137,15 +146,15 @@ def json_source(records: Records) -> Source:
     return Source(found, micros_of_text("time", time_format, records.time_zone), why, time=known.time or "found", key=key)
 
 
-def parquet_source(records: Records, types: Mapping[str, str]) -> Source:
-    """For Parquet with columns of those types, the fields of a struct as `column.field`.
+def parquet_source(records: Records, columns: Mapping[str, Column]) -> Source:
+    """For Parquet with those columns, the fields of a struct as `column.field`.
 
     Raises:
         InvalidError: a column is not there, or is none that could be a time.
     """
     time_column = records.time_column or ""
-    _place(time_column, list(types), "it is the --time-column")
-    column, kind = _nested(time_column), types[time_column].split("(")[0]
+    _place(time_column, list(columns), "it is the --time-column")
+    column, kind = columns[time_column], columns[time_column].kind.split("(")[0]
     wanted = records.time_format
     if kind == "string":
         micros = micros_of_text("time", wanted or "iso", records.time_zone)
@@ -157,12 +166,12 @@ def parquet_source(records: Records, types: Mapping[str, str]) -> Source:
     elif kind in _NUMBERS:
         raise InvalidError(f"column {time_column!r} holds numbers ({kind}): say of what, by --time-format seconds, millis, micros or nanos")
     else:
-        raise InvalidError(f"column {time_column!r}: expected a time, a date, a text or a number, got {types[time_column]}")
+        raise InvalidError(f"column {time_column!r}: expected a time, a date, a text or a number, got {column.kind}")
     key = None
     if records.key is not None:
-        _place(records.key, list(types), "it is the --key")
-        key = f"CAST({_nested(records.key)} AS STRING)"
-    return Source(column, micros, f"if(found IS NULL, {Kind.NO_TIME}, {Kind.UNREADABLE})", key=key, text="to_json(struct(*))")
+        _place(records.key, list(columns), "it is the --key")
+        key = f"CAST({columns[records.key].sql} AS STRING)"
+    return Source(column.sql, micros, f"if(found IS NULL, {Kind.NO_TIME}, {Kind.UNREADABLE})", key=key, text="to_json(struct(*))")
 
 
 def _regex_source(records: Records) -> Source:
@@ -236,10 +245,6 @@ def _json_path(path: str) -> str:
     if any(not part or re.search(r"[\[\]'?*]", part) for part in parts):
         raise InvalidError(f"expected a JSON field such as created_at or user.created_at, or a path such as $['a.b'], got {path!r}")
     return "$" + "".join(f"['{part}']" for part in parts)
-
-
-def _nested(column: str) -> str:
-    return ".".join(name(part) for part in column.split("."))
 
 
 def _place(column: str, names: Sequence[str], why: str) -> int:

@@ -143,6 +143,23 @@ def test_parquet_columns_of_every_type_hold_times(spark: SparkSession, tmp_path:
     assert counted(far) == {(Kind.UNREADABLE, None): 1, (Kind.NO_TIME, None): 1}
 
 
+def test_parquet_columns_may_have_dots_and_be_directories(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    rows = spark.sql("SELECT '2024-02-29' AS `a.b`, named_struct('c.d', 'x') AS a, X'41E9FF' AS bytes, 'eu' AS region, 7 AS hour")
+    rows.write.partitionBy("region", "hour").parquet(path)
+    for key, value in {"a.c.d": "x", "bytes": "A\ufffd\ufffd", "region": "eu", "hour": "7"}.items():
+        found = counts(opened(spark, Records((path,), "parquet", "a.b", key=key)), SECOND, Span()).collect()
+        assert [(row["kind"], row["key"], row["count"]) for row in found] == [(Kind.COUNTED, value, 1)]
+    with pytest.raises(InvalidError, match=r"column 'day': it is the --key, and the columns are a\.c\.d, a\.b, a, bytes"):
+        opened(spark, Records((path,), "parquet", "a.b", key="day"))
+
+
+def test_keys_that_are_not_utf_8_are_one(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'time,user\n2024-02-29,caf\xe9\n2024-02-29,"caf\xe8"\n2024-02-29,caf\n')
+    found = counts(opened(spark, Records((str(tmp_path),), "csv", "time", key="user")), SECOND, Span()).collect()
+    assert {row["key"]: row["count"] for row in found if row["kind"] == Kind.COUNTED} == {"caf\ufffd": 2, "caf": 1}
+
+
 def test_only_counts_are_moved(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.csv").write_text("time,user\n2024-02-29,a\n")
     records = opened(spark, Records((str(tmp_path),), "csv", "time", key="user"))

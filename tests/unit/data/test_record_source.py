@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pasps.data.record_formats import Records
-from pasps.data.record_source import REASONS, Kind, csv_source, java_pattern, json_source, parquet_source, pattern_groups, text_source
+from pasps.data.record_source import (
+    REASONS,
+    Column,
+    Kind,
+    csv_source,
+    java_pattern,
+    json_source,
+    parquet_source,
+    pattern_groups,
+    text_source,
+)
 from pasps.data.sql_text import micros_of_moment
 from pasps.errors import InvalidError
 
@@ -96,16 +106,20 @@ def test_json_fields_are_paths() -> None:
             json_source(Records(("x",), "jsonl", wrong))
 
 
+def typed(**kinds: str) -> dict[str, Column]:
+    return {column: Column(column, kind) for column, kind in kinds.items()}
+
+
 def test_parquet_columns_must_be_able_to_hold_times() -> None:
     with pytest.raises(InvalidError, match=r"column 'time': it is the --time-column, and the columns are a, b\.c"):
-        parquet_source(PARQUET, {"a": "string", "b.c": "date"})
+        parquet_source(PARQUET, typed(a="string") | {"b.c": Column("`b`.`c`", "date")})
     with pytest.raises(InvalidError, match=r"column 'time' holds numbers \(decimal\): say of what, by --time-format seconds, millis"):
-        parquet_source(PARQUET, {"time": "decimal(20,3)"})
+        parquet_source(PARQUET, typed(time="decimal(20,3)"))
     with pytest.raises(InvalidError, match=r"column 'time': expected a time, a date, a text or a number, got array<int>"):
-        parquet_source(PARQUET, {"time": "array<int>"})
+        parquet_source(PARQUET, typed(time="array<int>"))
     with pytest.raises(InvalidError, match=r"column 'user': it is the --key"):
-        parquet_source(replace(PARQUET, key="user"), {"time": "date"})
-    assert parquet_source(PARQUET, {"time": "timestamp"}).micros == micros_of_moment("CAST(time AS TIMESTAMP)", "UTC")
+        parquet_source(replace(PARQUET, key="user"), typed(time="date"))
+    assert parquet_source(PARQUET, typed(time="timestamp")).micros == micros_of_moment("CAST(time AS TIMESTAMP)", "UTC")
 
 
 def test_every_bad_kind_has_a_reason() -> None:
