@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from pasps.data.build_request import BuildRequest
 from pasps.data.csv_columns import SAMPLE, column_count, columns_of_headers, columns_without_header
 from pasps.data.first_lines import first_lines
+from pasps.data.line_pattern import java_pattern
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.record_source import REASONS, Column, Kind, Source, csv_source, json_source, parquet_source, text_source
 from pasps.data.spark_errors import first_reason
@@ -81,12 +82,14 @@ def bad_records(records: Opened, span: Span) -> DataFrame:
 
 
 def span_of(session: SparkSession, request: BuildRequest) -> Span:
-    """What the request leaves in, its times read as those of the records are; checks the zone and the format of those too.
+    """What the request leaves in, its times read as those of the records are; checks the zone, the format and the pattern of those too.
 
     Raises:
-        InvalidError: a time, the zone or the format is none.
+        InvalidError: a time, the zone, the format or the pattern is none.
     """
     records = request.records
+    if records.pattern is not None:
+        _check_pattern(session, records.pattern)
     if records.time_format not in (None, *TIME_FORMATS):
         _evaluated(session, f"try_to_timestamp('', {literal(records.time_format or '')})", f"--time-format {records.time_format!r}")
     if not is_utc(records.time_zone):
@@ -130,6 +133,17 @@ def _moment(session: SparkSession, text: str | None, records: Records, default: 
     if micros is None:
         raise InvalidError(f"time {text!r}: expected ISO 8601, such as 2024-02-29 or 2024-02-29T23:59:59Z")
     return int(micros)
+
+
+def _check_pattern(session: SparkSession, pattern: str) -> None:
+    try:
+        # Spark itself says that it is none, and not why
+        session.sparkContext._jvm.java.util.regex.Pattern.compile(java_pattern(pattern))  # type: ignore[union-attr]  # noqa: SLF001
+    except PySparkException as error:
+        raise InvalidError(
+            f"--pattern {pattern!r}: {first_reason(error)}; expected a regular expression of Java's, whose groups have names of letters"
+            " and digits alone"
+        ) from error
 
 
 def _evaluated(session: SparkSession, expression: str, what: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from pasps.data.line_pattern import java_pattern, pattern_groups
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_moment, micros_of_number, micros_of_text
 from pasps.errors import InvalidError
@@ -185,26 +186,6 @@ def _regex_source(records: Records) -> Source:
     micros = micros_of_text("time", records.time_format or "iso", records.time_zone)
     why = f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN trim(time) = '' THEN {Kind.NO_TIME} ELSE {Kind.UNREADABLE} END"
     return Source(f"regexp_extract(line, {pattern}, {groups['time']})", micros, why, key=key)
-
-
-def java_pattern(pattern: str) -> str:
-    """The pattern with its named groups as Java writes them."""
-    return pattern.replace("(?P<", "(?<")
-
-
-def pattern_groups(pattern: str) -> dict[str, int]:
-    """The named groups of a pattern, and their numbers.
-
-    Raises:
-        InvalidError: it is no regular expression, or has no group `time`.
-    """
-    try:
-        groups = dict(re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", pattern)).groupindex)
-    except re.error as error:
-        raise InvalidError(f"--pattern: expected a regular expression, got {pattern!r} ({error})") from error
-    if "time" not in groups:
-        raise InvalidError(rf"--pattern: expected a group for the time, such as (?<time>\S+), got {pattern!r}")
-    return groups
 
 
 def _micros_without_year(records: Records) -> str:

@@ -164,6 +164,14 @@ REFUSED = {
         BuildRequest(Records(("{dir}/records.log",), "regex", pattern="(?<time>.*)", time_format="EEE qqq"), "{dir}/out"),
         "--time-format 'EEE qqq': ",
     ),
+    "no pattern": (
+        BuildRequest(Records(("{dir}/records.log",), "regex", pattern="(?<time>.*"), "{dir}/out"),
+        "--pattern '(?<time>.*': Unclosed group near index 10; expected a regular expression of Java's",
+    ),
+    "no name": (
+        BuildRequest(Records(("{dir}/records.log",), "regex", pattern=r"^(?<time>\S+) (?<user_id>\w+)"), "{dir}/out"),
+        "named capturing group is missing trailing '>' near index",
+    ),
     "no time": (BuildRequest(Records(("{dir}/records.log",), "hdfs"), "{dir}/out", start="soon"), "time 'soon': expected ISO 8601"),
     "from after until": (
         BuildRequest(Records(("{dir}/records.log",), "hdfs"), "{dir}/out", start="2024-02-29", until="2024-02-29"),

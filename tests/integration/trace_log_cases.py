@@ -114,6 +114,11 @@ LOGS = (
         {"format": "regex", "pattern": "at (?P<time>[^;]*);", "time_format": "dd/MM/yyyy HH:mm", "time_zone": "Europe/Berlin"},
     ),
     Case(
+        "pattern-of-java",
+        [("été (1) 2024-02-29", "2024-02-29"), ("2 (1) 2024-02-29", Kind.NO_TIME)],
+        {"format": "regex", "pattern": r"^\p{L}++ \Q(\E(\d)\) (?<time>\S+)$"},
+    ),
+    Case(
         "pattern-with-zone",
         [("29/Feb/2024:23:59:59 -0800", "2024-02-29 23:59:59-08:00")],
         {"format": "regex", "pattern": "^(?<time>.*)$", "time_format": "dd/MMM/yyyy:HH:mm:ss Z", "time_zone": "Asia/Tokyo"},

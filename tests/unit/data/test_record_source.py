@@ -14,10 +14,8 @@ from pasps.data.record_source import (
     Column,
     Kind,
     csv_source,
-    java_pattern,
     json_source,
     parquet_source,
-    pattern_groups,
     text_source,
 )
 from pasps.data.sql_text import micros_of_moment
@@ -83,19 +81,6 @@ def test_keys_are_those_of_the_format() -> None:
     with pytest.raises(InvalidError, match=r"--key: the pattern has the groups time, user, got 'host'"):
         text_source(replace(REGEX, key="host"))
     assert text_source(replace(REGEX, key="user")).key == text_source(REGEX).found.replace(", 1)", ", 2)")
-
-
-def test_groups_may_be_named_as_java_or_python_does() -> None:
-    assert pattern_groups(r"(a)(?<time>b)(?P<user>c)(?<=d)(?<!e)") == {"time": 2, "user": 3}
-    assert java_pattern(r"(?P<time>b)(?<user>c)") == r"(?<time>b)(?<user>c)"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "said"), [("(?<time>", "expected a regular expression"), ("(.*)", "expected a group for the time"), ("", "a group")]
-)
-def test_a_pattern_without_a_time_is_refused(pattern: str, said: str) -> None:
-    with pytest.raises(InvalidError, match=said):
-        pattern_groups(pattern)
 
 
 def test_json_fields_are_paths() -> None:
