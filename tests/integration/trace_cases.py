@@ -46,6 +46,22 @@ TABLES = (
     Case("csv", CELLS, CSV),
     Case("csv-crlf-bom", CELLS, CSV, files={"records.csv": b"\xef\xbb\xbf" + text(CELLS, "\r\n")}),
     Case(
+        "csv-line-breaks-in-quotes",
+        [
+            HEADER,
+            ('1,2024-02-29 01:00:00,"begins', Kind.CSV),
+            ("2,2024-02-29 02:00:00,in a text", "2024-02-29 02:00:00"),
+            ('ends"', Kind.CSV),
+            ("3,2024-02-29 03:00:00,10%", "2024-02-29 03:00:00"),
+            ("20%", Kind.COLUMNS),
+        ],
+        CSV,
+        files={
+            "records.csv": b'id,time,what\n1,2024-02-29 01:00:00,"begins\n2,2024-02-29 02:00:00,in a text\nends"\n'
+            b"3,2024-02-29 03:00:00,10%\r20%\n"
+        },
+    ),
+    Case(
         "csv-headers-that-agree",
         [HEADER, ("id,time,gr\xf6sse", Kind.HEADER), *CELLS[1:3], BLANK, BLANK, ("time,id,what", Kind.UNREADABLE)],
         CSV,
