@@ -142,7 +142,7 @@ class Departures:
 
     def call_back_in(self, slot: TaskSlot) -> None:
         """`on_move_in` of an instance that stays after all."""
-        if slot.collector is None:
+        if slot.collector is None or slot.instance is None:
             return
         try:
             slot.instance.on_move_in(self._hosting.context(slot.component, slot.task, None))

@@ -49,7 +49,8 @@ class Draining:
     def _is_empty(self, key: tuple[str, int]) -> bool:
         executor = self._parts.residents.executors[key]
         keyed = self._parts.blueprint.components[key[0]].keyed
-        return executor.idle() and not (keyed and executor.slots)
+        # what is held waits for an instance that could not be started yet
+        return executor.idle() and not (keyed and executor.slots) and not any(slot.held for slot in executor.slots.values())
 
     def _retire(self, component: str, replica: int) -> None:
         """The replica is placed elsewhere now: close what it has here."""
@@ -57,6 +58,6 @@ class Draining:
         executor = residents.executors.pop((component, replica))
         for slot in list(executor.slots.values()):
             residents.slots.pop((component, slot.task), None)
-            if slot.collector is not None:
+            if slot.collector is not None and slot.instance is not None:
                 self._close(slot.instance, component, slot.task_id)
         self._parts.pool.drop((component, replica))

@@ -182,6 +182,10 @@ class Hosting:
         executor.meter.errors += 1
         self._services.report(executor.plan.id, executor.plan.first_task + executor.replica, error)
 
+    def report_start(self, plan: ComponentPlan, replica: int, error: BaseException) -> None:
+        """An exception of a spout's `initialize`."""
+        self._services.report(plan.id, plan.first_task + replica, error)
+
     def close(self, executor: Executor, instance: Any) -> None:
         """Call an instance's `close`; what it raises is reported."""
         try:

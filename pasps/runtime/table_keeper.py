@@ -12,6 +12,7 @@ from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.hosting import Hosting, SpoutStart
+from pasps.runtime.late_starts import LateStarts
 from pasps.runtime.lost_credit import LostCredit
 from pasps.runtime.parts import Parts
 from pasps.runtime.replica_pool import Key, ReplicaState
@@ -26,15 +27,17 @@ Positions = Mapping[int, SpoutStart]
 
 
 class TableKeeper:
-    """One for each worker. `apply` may raise what `initialize` raises."""
+    """One for each worker. The first `apply` may raise what `initialize` raises."""
 
-    def __init__(self, parts: Parts, hosting: Hosting, moving: TaskMoves) -> None:
+    def __init__(self, parts: Parts, hosting: Hosting, moving: TaskMoves, late: LateStarts) -> None:
         self._me = parts.me
         self._blueprint = parts.blueprint
         self._residents = parts.residents
         self._hosting = hosting
         self._pool = parts.pool
         self._moving = moving
+        self._late = late
+        self._positions: Positions = {}
         self._peers = parts.peers
         self._reports = parts.reports
         self._targets = parts.targets
@@ -54,7 +57,8 @@ class TableKeeper:
         self.table = table
         if old is not None and self._me not in old.workers:
             self._drop_strangers(table)
-        self._place(table, positions)  # 2. host what the table places here
+        self._positions = positions
+        self._place(table)  # 2. host what the table places here
         self._move(old, table)  # 3. keyed tasks
         for worker in lost:
             self._moving.worker_lost(worker)
@@ -64,7 +68,7 @@ class TableKeeper:
                 peer.mark(table.version)
         self.resolve()  # 6. route by the new table; what is parked too, so the marks must be out before
         self._reports.applied(table.version)
-        self._hosting.restarted = True  # the topology has started: what is made from the next table on makes up for a loss
+        self._late.live = self._hosting.restarted = True  # what is made from the next table on makes up for a loss
 
     @staticmethod
     def _lost(old: ActivationTable | None, table: ActivationTable) -> list[str]:
@@ -86,7 +90,13 @@ class TableKeeper:
                 if slot.collector is not None:
                     self._hosting.close(host, slot.instance)
 
-    def _place(self, table: ActivationTable, positions: Positions) -> None:
+    def place_spouts(self) -> None:
+        """Start what could not be started when its table came."""
+        if self.table is not None:
+            self._place(self.table)
+            self.resolve()
+
+    def _place(self, table: ActivationTable) -> None:
         for name, routing in table.components.items():
             plan = self._blueprint.components[name]
             for replica, worker in enumerate(routing.places):
@@ -95,15 +105,16 @@ class TableKeeper:
                 if plan.is_spout:
                     task_id = plan.first_task + replica
                     if task_id not in self._residents.spouts:
-                        start = positions.get(task_id, SpoutStart())
-                        self._residents.spouts[task_id] = self._hosting.spout_executor(plan, replica, start)
+                        spout = self._late.spout(plan, replica, self._positions.get(task_id, SpoutStart()))
+                        if spout is not None:
+                            self._residents.spouts[task_id] = spout
                 elif (name, replica) not in self._residents.executors:
                     executor = self._hosting.bolt_executor(plan, replica)
                     self._residents.executors[name, replica] = executor
                     if not plan.keyed:
                         slot = self._hosting.slot(plan, replica, executor)
                         self._residents.attach(slot, executor)
-                        self._hosting.fill(slot, executor)
+                        self._late.fill(slot, executor)
 
     def _move(self, old: ActivationTable | None, table: ActivationTable) -> None:
         if old is None:

@@ -22,6 +22,7 @@ from pasps.runtime.departures import Departures
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.host_changes import HostChanges
 from pasps.runtime.hosting import Hosting
+from pasps.runtime.late_starts import LateStarts
 from pasps.runtime.move_records import Arrival, Departure
 from pasps.runtime.parts import Parts
 from pasps.runtime.replica_pool import Key
@@ -34,13 +35,14 @@ _log = logging.getLogger(__name__)
 class TaskMoves:
     """The moves of one worker; `progress` must be called whenever marks came in or steps were made."""
 
-    def __init__(self, parts: Parts, hosting: Hosting, receive: Callable[[WireBatch, str], Batch]) -> None:
+    def __init__(self, parts: Parts, hosting: Hosting, receive: Callable[[WireBatch, str], Batch], late: LateStarts) -> None:
         self._names = list(parts.blueprint.components)
         self._residents = parts.residents
         self._hosting = hosting
         self._peers = parts.peers
         self._reports = parts.reports
         self._receive = receive
+        self._late = late
         self._hosts = HostChanges(parts.residents, hosting)
         self._leaving = Departures(parts, hosting, self._hosts)
         self.departures = self._leaving.by_key
@@ -52,6 +54,10 @@ class TaskMoves:
 
     def __bool__(self) -> bool:
         return bool(self.departures or self.arrivals or self._hosts)
+
+    def has(self, key: Key) -> bool:
+        """Whether that task is on its way to or from here."""
+        return key in self.departures or key in self.arrivals
 
     # ---- a new table
 
@@ -65,7 +71,7 @@ class TaskMoves:
             return
         arrival = self.arrivals.pop(key, None)
         slot = self._residents.slots[key]
-        departure = Departure(version, to, slot, has_instance=arrival is None or (arrival.has_instance and not arrival.spare))
+        departure = Departure(version, to, slot, has_instance=_has_instance(slot, arrival))
         if arrival is not None:
             departure.queue = [] if arrival.spare else arrival.before
             departure.state = "HELD"
@@ -114,7 +120,7 @@ class TaskMoves:
     def _start_afresh(self, key: Key) -> None:
         arrival = self.arrivals[key]
         if not arrival.has_instance:
-            self._hosting.fill(arrival.slot, arrival.executor)
+            self._late.fill(arrival.slot, arrival.executor)
         self._finish_arrival(key, [])
 
     # ---- what peers say
@@ -145,8 +151,8 @@ class TaskMoves:
             if message.state is not None:
                 self._hosting.revive(slot, arrival.executor, message.state)
             elif not arrival.has_instance:
-                self._hosting.fill(slot, arrival.executor)
-        except Exception as error:  # noqa: BLE001 - the user's `__setstate__`, `on_move_in` or `initialize`
+                self._late.fill(slot, arrival.executor)
+        except Exception as error:  # noqa: BLE001 - the user's `__setstate__` or `on_move_in`
             self._hosting.report(arrival.executor, error)
             self._reports.move_failed(arrival.version, slot.component, slot.task, "on_move_in", f"{type(error).__name__}: {error}")
             return False
@@ -170,3 +176,8 @@ class TaskMoves:
         """Take everything as far as it can go now; `marked` is the newest table that every live worker has marked."""
         self._hosts.progress()
         self._leaving.progress(marked)
+
+
+def _has_instance(slot: TaskSlot, arrival: Arrival | None) -> bool:
+    """Whether the task's state is here, and here alone."""
+    return slot.instance is not None if arrival is None else arrival.has_instance and not arrival.spare

@@ -46,7 +46,9 @@ class TaskSlot:
             self.held = []
 
     def release(self) -> None:
-        """Hand over what was held, in order, and hold no more."""
+        """Hand over what was held, in order, and hold no more; a task that has no instance yet goes on holding."""
+        if self.instance is None:
+            return
         held, self.held = self.held, None
         for batch in held or ():
             self.host.receive(batch)

@@ -22,11 +22,12 @@ from pasps.runtime.draining import Draining
 from pasps.runtime.emitter import Emitter
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import Hosting, MakeEmitter, Services
+from pasps.runtime.late_starts import LateStarts
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.origin import tick_tuple
 from pasps.runtime.parts import Parts, ack_box_for, targets_of
 from pasps.runtime.pump import Pump
-from pasps.runtime.replica_pool import ReplicaState
+from pasps.runtime.replica_pool import Key, ReplicaState
 from pasps.runtime.reports import Reports
 from pasps.runtime.switchboard import Switchboard, received, releaser
 from pasps.runtime.table_keeper import Positions, TableKeeper
@@ -68,8 +69,10 @@ class Worker:
         self.residents, self.pool, self.peers = parts.residents, parts.pool, parts.peers
         self._throttle = Throttle(self.settings.error_throttle_seconds, self.settings.max_error_reports)
         self.hosting = Hosting(blueprint, self._services(around))
-        self.moves = TaskMoves(parts, self.hosting, received)
-        self.keeper = TableKeeper(parts, self.hosting, self.moves)
+        late = LateStarts(self.residents, self.hosting, around.clock, self.timers.call_at)
+        self.moves = TaskMoves(parts, self.hosting, received, late)
+        self.keeper = TableKeeper(parts, self.hosting, self.moves, late)
+        late.moves, late.place_spouts, late.started = self.moves.has, self._place_spouts, self._started
         self._draining = Draining(parts, self.keeper, self.moves, self._close)
         self._courier = AckCourier(parts, self.keeper)
         self._loads = LoadReports(parts, self.pump.stepped, self.keeper)
@@ -150,6 +153,15 @@ class Worker:
         if self.awake:
             self.activate()  # a spout task may have come here
         self._draining.go_on()
+
+    def _place_spouts(self) -> None:
+        self.keeper.place_spouts()
+        if self.awake:
+            self.activate()
+
+    def _started(self, key: Key) -> None:
+        if self.keeper.state(key) is ReplicaState.ACTIVE:
+            self.keeper.lifecycle(key, "activate")
 
     def activate(self) -> None:
         """Spouts begin, or go on."""
