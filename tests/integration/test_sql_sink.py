@@ -167,7 +167,7 @@ def test_every_event_is_stored_once_though_a_worker_is_killed(database: Database
         check(database, running)
 
 
-def test_every_event_is_stored_once_though_the_server_is_killed(server: PostgresServer, postgres: Database) -> None:
+def test_every_event_is_stored_once_though_the_server_is_killed_and_a_worker_too(server: PostgresServer, postgres: Database) -> None:
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(Stored, config={"sql.url": postgres.url})
         until(lambda: running.stats().acked > 300, "stored events")
@@ -175,26 +175,15 @@ def test_every_event_is_stored_once_though_the_server_is_killed(server: Postgres
         try:
             until(lambda: running.stats().failed > 20, "failed batches")
             errors = running.errors
-        finally:
-            server.start()
-        check(postgres, running)
-    assert all("rows for table 'tweets' were not written" in error.text for error in errors)
-    assert 1 <= len(errors) <= 12, "errors are not throttled"
-
-
-def test_a_worker_that_dies_while_the_server_is_away_takes_no_other_along(server: PostgresServer, postgres: Database) -> None:
-    with LocalCluster(workers=2) as cluster:
-        running = cluster.submit(Stored, config={"sql.url": postgres.url})
-        until(lambda: running.stats().acked > 300, "stored events")
-        victim, survivor = running.workers
-        server.kill()
-        try:
+            victim, survivor = running.workers
             kill(victim)
             until_replaced(running, victim)
         finally:
             server.start()
         check(postgres, running)
         assert survivor in running.workers
+    assert all("rows for table 'tweets' were not written" in error.text for error in errors)
+    assert 1 <= len(errors) <= 12, "errors are not throttled"
 
 
 def test_a_database_that_is_not_there_ends_the_start_and_is_named() -> None:
