@@ -28,9 +28,10 @@ _NO_ENTRY = "there is no entry for it, so only what is measured while it runs co
 class OperatorTimes:
     """What was measured of one operator; None: not measured.
 
-    `et_seconds` is et_i, the mean without what lies further than a standard deviation from it: CPU time of an `inline` operator,
-    wall time of an `async` or `thread` one. `source` is `pasps.api.source.source_hash` of what was measured; None: not checked.
-    `varies` is 0 when every event takes as long, else the standard deviation between events, as a part of the mean.
+    `et_seconds` is et_i, the mean over several processes of what each has without what lies further than a standard deviation from
+    its mean: CPU time of an `inline` operator, wall time of an `async` or `thread` one. `source` is
+    `pasps.api.source.source_hash` of what was measured; None: not checked. `varies` is 0 when every event takes as long, else the
+    standard deviation between events, as a part of the mean.
     `selectivity` has, by stream, the tuples that come of one event.
     """
 

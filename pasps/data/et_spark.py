@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CONF = {
     # a process of its own for each pass: what one has loaded or kept must not make the next one cheaper
     "spark.python.worker.reuse": "false",
+    # started, not forked from one that all have in common: where its code lies in memory, which is drawn by lot, makes a process
+    # faster or slower by up to a fifth for as long as it lives; every worker of a topology draws for itself, and so must every pass
+    "spark.python.use.daemon": "false",
     # one place is enough, and a shared cluster has others to serve
     "spark.cores.max": "1",
     "spark.executor.cores": "1",

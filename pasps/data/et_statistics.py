@@ -23,8 +23,8 @@ _ROUNDING = 1 + 1e-9
 class Summary:
     """Seconds of one tuple. `samples` tuples were measured, most of them several times.
 
-    `et` is the mean without what lies further than one standard deviation from it. `varies` is the standard deviation between
-    tuples as a part of the mean; None: not known.
+    `et` is the mean of a pass without what lies further than one standard deviation from it, and of several passes the mean of
+    that. `varies` is the standard deviation between tuples as a part of the mean; None: not known.
     """
 
     samples: int
@@ -47,17 +47,22 @@ def summary(passes: Passes) -> Summary:
     """Of all that was measured; at least one pass must have a tuple."""
     costs = sorted(cost for each in passes for cost in each)
     mean, deviation = statistics.fmean(costs), statistics.pstdev(costs)
-    near = [cost for cost in costs if abs(cost - mean) <= deviation * _ROUNDING]
     return Summary(
         samples=max(map(len, passes)),
         mean=mean,
         standard_deviation=deviation,
-        et=statistics.fmean(near),
+        et=statistics.fmean(_without_outliers(each) for each in passes if each),
         p50=_quantile(costs, 0.50),
         p95=_quantile(costs, 0.95),
         p99=_quantile(costs, 0.99),
         varies=varies(passes),
     )
+
+
+def _without_outliers(costs: Sequence[float]) -> float:
+    """The mean of one pass. Of all passes at once one that is slower as a whole, as a worker may be, would count as an outlier."""
+    mean, deviation = statistics.fmean(costs), statistics.pstdev(costs)
+    return statistics.fmean(cost for cost in costs if abs(cost - mean) <= deviation * _ROUNDING)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -31,6 +31,8 @@ Shown = pytest.CaptureFixture[str]
 
 TOPOLOGY = """
 import os
+import sys
+from pathlib import Path
 from {helper} import PRICES
 from pasps import Bolt, EndOfInput, Grouping, Spout, Topology, bolt
 
@@ -52,6 +54,8 @@ class Total(Bolt):
     outputs = ["user", "total"]
     def initialize(self, conf, ctx):
         self.totals = {{}}
+        if "command" in conf:
+            Path(conf["command"]).write_text(" ".join(sys.orig_argv))
         self.ends = conf.get("ends", False)
     def process(self, tup):
         if self.ends:
@@ -186,13 +190,14 @@ COMMAND = (
 )
 
 
-def test_on_a_cluster_the_code_is_shipped(session_cluster: DevCluster, tmp_path: Path) -> None:
+def test_on_a_cluster_the_code_is_shipped_and_each_pass_is_a_process_that_was_started(session_cluster: DevCluster, tmp_path: Path) -> None:
     session_cluster.up()
     file, elsewhere = written(tmp_path, "et_shop_five"), tmp_path / "elsewhere"
     elsewhere.mkdir()
     # executors that looked where this process finds it would find something else
     (tmp_path / "prices_of_et_shop_five.py").rename(elsewhere / "prices_of_et_shop_five.py")
     words = [str(file), "--py-files", str(elsewhere / "prices_of_et_shop_five.py"), "-o", "orders=12", "--repeat", "1", "--rate", "1000"]
+    words += ["-o", f"command={tmp_path / 'command'}"]
     properties = {
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
@@ -214,3 +219,6 @@ def test_on_a_cluster_the_code_is_shipped(session_cluster: DevCluster, tmp_path:
     assert told["operators"]["charge"]["selectivity"] == {"default": 2.0}
     assert told["operators"]["total"]["samples"] == 12
     assert "packed" in done.stderr
+    command = (tmp_path / "command").read_text()
+    assert "pyspark" in command
+    assert "daemon" not in command, "what it forks has the same addresses each time, and so the same luck"

@@ -26,6 +26,17 @@ def test_what_lies_further_than_a_standard_deviation_away_is_no_part_of_et() -> 
     assert (found.mean, found.et) == (2.0, 1.0)
 
 
+def test_a_pass_that_is_slower_as_a_whole_is_no_outlier() -> None:
+    # pooled, the last pass would lie more than a standard deviation above the mean, and be left out
+    found = summary([[1.0] * 100, [1.0] * 100, [1.0] * 99 + [5.0], [1.4] * 100])
+    assert found.et == pytest.approx(1.1)
+    assert found.mean == pytest.approx(1.11)
+
+
+def test_passes_count_alike_however_many_tuples_they_had() -> None:
+    assert summary([[1.0] * 100, [2.0] * 10, []]).et == pytest.approx(1.5)
+
+
 def test_values_at_exactly_one_standard_deviation_count() -> None:
     # the mean of 0.1 and 0.3 and their deviation are no exact floats
     assert summary([[0.1, 0.3] * 50]).et == pytest.approx(0.2)
