@@ -23,8 +23,8 @@ _ROUNDING = 1 + 1e-9
 class Summary:
     """Seconds of one tuple. `samples` tuples were measured, most of them several times.
 
-    `et` is the mean of a pass without what lies further than one standard deviation from it, and of several passes the mean of
-    that. `varies` is the standard deviation between tuples as a part of the mean; None: not known.
+    `of_passes` has of each pass the mean without what lies further than one standard deviation from it; `et` is the mean of these.
+    `varies` is the standard deviation between tuples as a part of the mean; None: not known.
     """
 
     samples: int
@@ -35,6 +35,7 @@ class Summary:
     p95: float
     p99: float
     varies: float | None
+    of_passes: tuple[float, ...]
 
 
 def without_warm_up(passes: Passes, most: int) -> list[Sequence[float]]:
@@ -47,15 +48,17 @@ def summary(passes: Passes) -> Summary:
     """Of all that was measured; at least one pass must have a tuple."""
     costs = sorted(cost for each in passes for cost in each)
     mean, deviation = statistics.fmean(costs), statistics.pstdev(costs)
+    of_passes = tuple(_without_outliers(each) for each in passes if each)
     return Summary(
         samples=max(map(len, passes)),
         mean=mean,
         standard_deviation=deviation,
-        et=statistics.fmean(_without_outliers(each) for each in passes if each),
+        et=statistics.fmean(of_passes),
         p50=_quantile(costs, 0.50),
         p95=_quantile(costs, 0.95),
         p99=_quantile(costs, 0.99),
         varies=varies(passes),
+        of_passes=of_passes,
     )
 
 

@@ -30,6 +30,7 @@ def test_a_pass_that_is_slower_as_a_whole_is_no_outlier() -> None:
     # pooled, the last pass would lie more than a standard deviation above the mean, and be left out
     found = summary([[1.0] * 100, [1.0] * 100, [1.0] * 99 + [5.0], [1.4] * 100])
     assert found.et == pytest.approx(1.1)
+    assert found.of_passes == pytest.approx((1.0, 1.0, 1.0, 1.4))
     assert found.mean == pytest.approx(1.11)
 
 
