@@ -129,13 +129,18 @@ def _sample(spark: SparkSession, blueprint: Blueprint, files: list[EventFile], o
         facts = facts.with_file(file, read)
     # the streams of one spout in turn
     given = {spout: [row for row in chain(*zip_longest(*streams)) if row is not None] for spout, streams in rows.items()}
+    asked = [name for name, plan in blueprint.components.items() if plan.is_spout and name not in given]
+    if asked:
+        say(f"asking {', '.join(asked)} for events, for at most {options.seconds:g} s")
     # what a spout prints must not be taken for a result
     with redirect_stdout(sys.stderr):
         sample = take_sample(blueprint, given, Limits(options.sample, options.seconds), SystemClock(), threading.Event().wait)
     facts = facts.of(sample)
     facts.tell()
     if not any(output.deliveries for output in sample.outputs.values()):
-        raise InvalidError("there is no event for any bolt, so nothing can be measured; give some with --events, or more --seconds")
+        silent = [name for name, count in sample.by_spout.items() if not count]
+        why = f" ({', '.join(silent)} gave none)" if silent else ""
+        raise InvalidError(f"there is no event for any bolt{why}, so nothing can be measured; give some with --events, or more --seconds")
     return sample, facts
 
 

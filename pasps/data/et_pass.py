@@ -20,12 +20,13 @@ from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock, SystemClock
 from pasps.data.et_deliveries import Arrival, Output
 from pasps.data.et_feed import Feed, with_sources
+from pasps.data.et_patience import SetAlarm, alarm
 from pasps.data.et_worker import Catcher, LoneWorker, Machinery, Steps
 from pasps.errors import PaspsError
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
 
-_PATIENCE = 10
+PATIENCE = 10
 """An event that takes so many times as long as a whole pass may is given up."""
 _REST = 0.5
 """The part of the time between two events that is kept free, however long an event takes: so it is low load."""
@@ -94,6 +95,7 @@ class _Bench:
     async def run(self) -> PassResult:
         """The whole pass."""
         request, loop = self._request, asyncio.get_running_loop()
+        self._own_task = asyncio.current_task()
         blueprint: Blueprint = pickle.loads(request.blueprint)
         steps = request.machinery.new_steps(loop)
         catcher = Catcher(blueprint, request.keep)
@@ -106,8 +108,8 @@ class _Bench:
         steps.drive(worker)
         self._feed = Feed(worker, sources, request.arrivals)
         try:
-            with _garbage_as_in_a_worker_process():
-                done, stuck = await self._give_all(steps, catcher)
+            with _garbage_as_in_a_worker_process(), alarm(self._in_call) as set_alarm:
+                done, stuck = await self._give_all(steps, catcher, set_alarm)
         finally:
             worker.close()
             if isinstance(self._executor, ThreadExecutor):
@@ -127,9 +129,14 @@ class _Bench:
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         )
 
-    async def _give_all(self, steps: Steps, catcher: Catcher) -> tuple[int, bool]:
+    def _in_call(self) -> bool:
+        """Whether the bolt keeps the loop: in a step, or in a call of its own that is a task."""
+        return self._worker.stepping or asyncio.current_task() not in (None, self._own_task)
+
+    async def _give_all(self, steps: Steps, catcher: Catcher, set_alarm: SetAlarm) -> tuple[int, bool]:
         """Arrival by arrival; how many were worked off, and whether the next never was."""
         loop, pace = asyncio.get_running_loop(), self._request.pace
+        patience = PATIENCE * pace.limit_seconds
         gap, began = 1 / pace.events_per_second, self._clock.now()
         due = began
         for done, arrival in enumerate(self._request.arrivals):
@@ -138,12 +145,14 @@ class _Bench:
                 return done, False
             due = max(due + gap, now + _REST * gap)
             self._quiet = None
+            # for a call that keeps the loop, which then cannot tell the time
+            set_alarm(patience)
             quiet = loop.create_future()
             # by a timer of the worker: the bolt has its turn in the same step, as after a spout in a topology
             self._worker.timers.call_at(due, partial(self._give, arrival, quiet))
             steps.wake()
             try:
-                async with asyncio.timeout(_PATIENCE * pace.limit_seconds):
+                async with asyncio.timeout(patience):
                     await quiet
             except TimeoutError:
                 return done, True

@@ -13,6 +13,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.spout import Spout
 from pasps.clock import Clock, Deadline
 from pasps.data.et_deliveries import Output
+from pasps.data.et_patience import GivenUp, SetAlarm, alarm
 from pasps.data.et_worker import Catcher, LoneWorker
 from pasps.errors import EndOfInput, InvalidError
 from pasps.runtime.spout_executor import SpoutExecutor
@@ -68,7 +69,7 @@ def take_sample(blueprint: Blueprint, given: Given, limits: Limits, clock: Clock
     """Events of all spouts in turn, those of `given` from there; each is acked at once. Blocks for at most `limits.seconds`.
 
     A spout that has just emitted is asked again at once, whatever it said; one that had nothing waits for as long as it said.
-    For a `TraceSpout` time leaps to its next event.
+    For a `TraceSpout` time leaps to its next event. A call of `next_tuple` that is not over in time is interrupted, on the main thread.
 
     Raises:
         InvalidError: a spout cannot be started.
@@ -82,7 +83,9 @@ def take_sample(blueprint: Blueprint, given: Given, limits: Limits, clock: Clock
         told = str(error) if isinstance(error, InvalidError) else "".join(traceback.format_exception(error)).rstrip()
         raise InvalidError(f"a spout cannot be started for the sample; give events with --events\n{told}") from error
     try:
-        return _Asking(worker, catcher, limits, clock).sample(wait)
+        asking = _Asking(worker, catcher, limits, clock)
+        with alarm(asking.in_call) as set_alarm:
+            return asking.sample(wait, set_alarm)
     finally:
         worker.deactivate()
         worker.close()
@@ -96,12 +99,17 @@ class _Asking:
         self._tasks = [_Task(spout, clock) for spout in worker.residents.spouts.values()]
         catcher.event_of = self._emitted
         self._problems: list[str] = []
+        self._calling = False
+
+    def in_call(self) -> bool:
+        """Whether a spout is in `next_tuple`."""
+        return self._calling
 
     def _emitted(self) -> int:
         """Emissions of all spouts so far: the number of the one that is being handed over."""
         return sum(port.emitted for task in self._tasks for port in task.spout.emitter.ports.values())
 
-    def sample(self, wait: Wait) -> Sample:
+    def sample(self, wait: Wait, set_alarm: SetAlarm) -> Sample:
         self._worker.activate()
         deadline = Deadline(self._clock, self._limits.seconds)
         left = deque(self._tasks)
@@ -112,6 +120,7 @@ class _Asking:
                 break
             if ahead > 0:
                 wait(ahead)
+            set_alarm(deadline.remaining() or 0.0)
             for task in [task for task in left if task.ask_at <= moment]:
                 if not self._ask(task):
                     left.remove(task)
@@ -137,11 +146,18 @@ class _Asking:
     def _ask(self, task: _Task) -> bool:
         """Whether it may be asked again."""
         try:
+            self._calling = True
             going_on = task.ask(self._limits.events - self._emitted())
+        except GivenUp:
+            late = f"spout {task.spout.plan.id!r} was still in next_tuple after {self._limits.seconds:g} s, and was interrupted"
+            self._problems.append(f"{late}; give events of it with --events")
+            going_on = False
         except Exception as error:  # noqa: BLE001 - the spout's door: what it emitted before counts
             text = "".join(traceback.format_exception(error)).rstrip()
             self._problems.append(f"spout {task.spout.plan.id!r} raised, and was asked no more\n{text}")
             going_on = False
+        finally:
+            self._calling = False
         self._catcher.settle()
         return going_on
 

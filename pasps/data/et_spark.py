@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import sys
@@ -18,7 +19,7 @@ import cloudpickle
 from pasps.cluster.package_layout import sha256_of
 from pasps.cluster.package_parts import split
 from pasps.cluster.unpack import site_packages, unpack
-from pasps.data.et_pass import PassRequest, PassResult, run_pass
+from pasps.data.et_pass import PATIENCE, PassRequest, PassResult, run_pass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +40,8 @@ CONF = {
     "spark.task.maxFailures": "1",
 }
 """Properties that a session for measurements needs; those of `local` masters are ignored where they mean nothing."""
+_LEAST_SECONDS = 600.0
+"""A pass may take at least so long: `initialize` may load something large."""
 _REASONS = ("pasps.", "ModuleNotFoundError", "Caused by", "ExecutorLostFailure")
 """How lines begin that say why a job failed."""
 
@@ -128,8 +131,12 @@ def _run(requests: Iterable[bytes]) -> Iterator[bytes]:
     """In the executor's Python process."""
     for asked in requests:
         code, request = pickle.loads(asked)
+        # what looks at no signals, or takes no interruption for one, ends with its process; where it was goes to its stderr
+        faulthandler.dump_traceback_later(max(_LEAST_SECONDS, 2 * PATIENCE * request.pace.limit_seconds), exit=True)
         with code.importable():
-            yield pickle.dumps(run_pass(request))
+            result = run_pass(request)
+        faulthandler.cancel_dump_traceback_later()
+        yield pickle.dumps(result)
 
 
 def _reason(error: Exception) -> str:

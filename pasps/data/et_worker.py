@@ -16,6 +16,7 @@ from pasps.activation import Routing, first_table
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.clock import Clock
 from pasps.data.et_deliveries import Delivery, Output
+from pasps.data.et_patience import GivenUp
 from pasps.ids import IdSource
 from pasps.runtime.batch import Batch, Links
 from pasps.runtime.executor import BoltExecutor, Executor
@@ -147,12 +148,13 @@ class LoneWorker(Worker):
     """A worker that hosts the first replica of the components in `here`, all tasks of keyed ones there; of spouts all tasks.
 
     Everything else is elsewhere, with the replicas active that are so at the start. Ticks are off. `after_step` is called after
-    each step.
+    each step. When a call in a step is given up, nothing is stepped any more.
     """
 
     def __init__(self, blueprint: Blueprint, here: Collection[str], catcher: Catcher, clock: Clock, steps: Steps | None = None) -> None:
         """Makes and initializes instances; raises what that raises. Without `steps` nobody may call a thread or an async bolt."""
         self.errors = Errors()
+        self.stepping = self._given_up = False
         self.after_step: Callable[[], None] = lambda: None
         around = Surroundings(
             clock,
@@ -174,7 +176,16 @@ class LoneWorker(Worker):
 
     def step(self) -> bool:
         """See `Worker.step`."""
-        more = super().step()
+        if self._given_up:
+            return False
+        self.stepping = True
+        try:
+            more = super().step()
+        except GivenUp:
+            self._given_up = True
+            return False
+        finally:
+            self.stepping = False
         self.after_step()
         return more
 

@@ -1,16 +1,17 @@
-"""One pass over one bolt, with the event loop and the threads of a real worker process; Spark has no part in it."""
+"""A sample and one pass over one bolt, with the event loop and the threads of a real worker process; Spark has no part in it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import threading
 from typing import Any
 
 import cloudpickle
 import pytest
 
-from pasps import Blueprint, Bolt, Spout, TopologyBuilder, Tuple, bolt
+from pasps import Blueprint, Bolt, Spout, Topology, TopologyBuilder, Tuple, bolt
 from pasps.clock import SystemClock
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.step_loop import StepLoop
@@ -63,6 +64,27 @@ class Hanging(Bolt):
         self.emit(where(tup.values.n))
 
 
+def kept(n: int) -> tuple[int, str]:
+    """For 3 never over, and keeps the thread."""
+    while n == 3:
+        threading.Event().wait(60.0)
+    return where(n)
+
+
+@bolt(outputs=["n", "thread"])
+def keeping(n: int) -> tuple[int, str]:
+    return kept(n)
+
+
+class AsyncKeeping(Bolt):
+    """Where other calls were to run meanwhile."""
+
+    outputs = ["n", "thread"]
+
+    async def process(self, tup: Tuple) -> None:
+        self.emit(kept(tup.values.n))
+
+
 class Unready(Bolt):
     outputs = ["n", "thread"]
 
@@ -109,9 +131,12 @@ def test_each_kind_of_bolt_runs_where_it_runs_in_a_topology(component: Any, thre
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
-def test_a_call_that_is_never_over_ends_the_pass() -> None:
-    result = passed(Hanging, limit_seconds=0.05)
+@pytest.mark.parametrize("component", [Hanging, keeping, AsyncKeeping])
+def test_a_call_that_is_never_over_ends_the_pass(component: Any) -> None:
+    handler = signal.getsignal(signal.SIGALRM)
+    result = passed(component, limit_seconds=0.05)
     assert result.stuck
+    assert signal.getsignal(signal.SIGALRM) is handler
     assert len(result.costs) == 2
     assert (result.output.until, len(result.output.deliveries)) == (2, 2)
 
@@ -128,3 +153,28 @@ def test_a_bolt_that_cannot_start_is_told_in_its_own_words() -> None:
     assert result.costs == ()
     assert (result.failure or "").startswith("Traceback")
     assert (result.failure or "").endswith("OSError: no such model")
+
+
+class Blocking(Spout):
+    outputs = ["n"]
+
+    def initialize(self, conf: Any, ctx: Any) -> None:
+        self.given = False
+
+    def next_tuple(self) -> None:
+        if self.given:
+            threading.Event().wait(60.0)
+        self.given = True
+        self.emit([1])
+
+
+class Stuck(Topology):
+    blocking = Blocking.spec()
+    sink = Sink.spec(inputs=[blocking])
+
+
+def test_a_spout_that_does_not_come_back_is_interrupted_and_what_it_gave_counts() -> None:
+    sample = take_sample(Stuck.blueprint(), {}, Limits(100, 0.02), SystemClock(), threading.Event().wait)
+    assert sample.by_spout == {"blocking": 1}
+    told = "spout 'blocking' was still in next_tuple after 0.02 s, and was interrupted; give events of it with --events"
+    assert sample.problems == (told,)

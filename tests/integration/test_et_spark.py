@@ -177,9 +177,10 @@ def test_a_bolt_that_ends_its_process_costs_only_itself(spark: SparkSession, tmp
     assert set(parse((tmp_path / "out.json").read_text(), "it").operators) == {"charge"}
 
 
-def test_nothing_is_measured_without_events(spark: SparkSession, tmp_path: Path) -> None:  # noqa: F811
-    with pytest.raises(InvalidError, match="there is no event for any bolt, so nothing can be measured"):
+def test_nothing_is_measured_without_events(spark: SparkSession, tmp_path: Path, capsys: Shown) -> None:  # noqa: F811
+    with pytest.raises(InvalidError, match=r"there is no event for any bolt \(orders gave none\), so nothing can be measured"):
         measured(str(written(tmp_path, "et_shop_four")))
+    assert "asking orders for events, for at most 30 s\n" in capsys.readouterr().err
 
 
 # ---- a cluster
