@@ -1,30 +1,26 @@
-"""Events from files: which spout's stream a file is for, and the rows in it. Spark reads the files; what is in them is read here."""
+"""Events from files: which spout's stream a file is for, and its files in order. Spark reads them; `et_rows` knows what is in them."""
 
 from __future__ import annotations
 
-import csv
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.tuples import DEFAULT_STREAM
+from pasps.data.et_rows import Part, Rows, check_columns, rows_of
 from pasps.errors import InvalidError, PaspsError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-Values = tuple[Any, ...]
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _COMPRESSED = re.compile(r"\.(gz|bz2|zst|lz4|snappy|deflate)$")
 _ENDINGS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet"}
-_INTEGER = re.compile(r"-?(0|[1-9]\d*)")
-_MOST_NAMED = 3
 _MORE_LINES = 1000
 """So many lines more than events are looked at, and twice as many, since some may be bad."""
 
@@ -36,15 +32,6 @@ class EventFile:
     spout: str
     stream: str
     path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The events of a file, at most as many as were asked for; `bad` rows before and between them, `problems` of the first of these."""
-
-    values: list[Values]
-    bad: int = 0
-    problems: tuple[str, ...] = ()
 
 
 def event_files(texts: Sequence[str], blueprint: Blueprint) -> list[EventFile]:
@@ -86,7 +73,7 @@ def _event_file(text: str, blueprint: Blueprint) -> EventFile:
 
 
 def read_events(session: SparkSession, file: EventFile, fields: Sequence[str], most: int) -> Rows:
-    """The first `most` events of a file, or of the files of a folder. Blocks.
+    """The first `most` events of a file, or of the files of a folder, one file after the other by name. Blocks.
 
     Raises:
         InvalidError: there is no such file, its name does not say what it is, or it does not have the fields.
@@ -99,16 +86,26 @@ def read_events(session: SparkSession, file: EventFile, fields: Sequence[str], m
     try:
         with errors.errors_translated():
             if kind == "parquet":
-                return _of_parquet(session, file.path, fields, most, where)
-            taken = session.read.text(file.path).take(2 * most + _MORE_LINES)
+                return _of_parquet(session.read.parquet(file.path), fields, most, where)
+            files = _by_name(session.read.text(file.path), ["value"], 2 * most + _MORE_LINES)
+            return rows_of(kind, (Part(name, [row.value for row in rows]) for name, rows in files), fields, most, where)
     except PaspsError as error:
         raise error if str(error).startswith(where) else type(error)(f"{where}: {error}") from error
-    lines = [row.value for row in taken]
-    rows = (_from_json if kind == "json" else _from_csv)(lines, fields, most, where)
-    if not rows.values:
-        found = f"none, and {rows.bad:,} bad: {rows.problems[0]}" if rows.bad else "none"
-        raise InvalidError(f"{where}: expected events with {', '.join(fields)}, got {found}")
-    return rows
+
+
+def _by_name(frame: DataFrame, columns: Sequence[str], most: int) -> Iterator[tuple[str, list[Row]]]:
+    """At most `most` rows of each file, when it is asked for. Spark itself begins with the largest file. A lone one has no name."""
+    wanted = [f"`{column}`" for column in columns]
+    paths = sorted(frame.inputFiles(), key=unquote)
+    if len(paths) <= 1:
+        yield "", frame.select(wanted).take(most)
+        return
+    split = [path.split("/") for path in paths]
+    shared = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*split, strict=False)))
+    for path, parts in zip(paths, split, strict=True):
+        # files of this machine are written in two ways
+        of_file = frame["_metadata.file_path"].isin(path, path.replace("file:///", "file:/"))
+        yield unquote("/".join(parts[shared:])), frame.where(of_file).select(wanted).take(most)
 
 
 def _kind(path: str, where: str) -> str:
@@ -119,127 +116,13 @@ def _kind(path: str, where: str) -> str:
     return kind
 
 
-class _Reading:
-    """Takes good rows, and counts bad ones."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.values: list[Values] = []
-        self.bad = 0
-        self.problems: list[str] = []
-
-    @property
-    def full(self) -> bool:
-        return len(self.values) >= self._most
-
-    def refuse(self, place: str, problem: str) -> None:
-        self.bad += 1
-        if len(self.problems) < _MOST_NAMED:
-            self.problems.append(f"{place}: {problem}")
-
-    def rows(self) -> Rows:
-        return Rows(self.values, self.bad, tuple(self.problems))
-
-
-def _from_json(lines: Iterable[str], fields: Sequence[str], most: int, where: str) -> Rows:
-    """Objects by field name, or arrays in the order of the fields. Values are as JSON has them; blank lines are left out."""
-    reading = _Reading(most)
-    for number, line in enumerate(lines, 1):
-        if reading.full:
-            break
-        if not line.strip():
-            continue
-        try:
-            reading.values.append(_values(json.loads(line), fields))
-        except (ValueError, RecursionError) as error:
-            reading.refuse(f"line {number}", str(error))
-    return reading.rows()
-
-
-def _values(found: object, fields: Sequence[str]) -> Values:
-    if isinstance(found, dict):
-        for name in fields:
-            if name not in found:
-                raise ValueError(f"expected field {name!r}, got only {', '.join(map(str, found)) or 'an empty object'}")
-        return tuple(found[name] for name in fields)
-    if isinstance(found, list):
-        if len(found) != len(fields):
-            raise ValueError(f"expected {len(fields)} values ({', '.join(fields)}), got {len(found)}")
-        return tuple(found)
-    raise ValueError(f"expected an object or an array, got {str(found)[:60]!r}")
-
-
-def _from_csv(lines: Sequence[str], fields: Sequence[str], most: int, where: str) -> Rows:
-    """The columns with the fields' names. One whose cells are all numbers is read as numbers; an empty cell is None.
-
-    Raises:
-        InvalidError: there is no such column.
-    """
-    reader = csv.reader(line + "\n" for line in lines)
-    try:
-        header = [name.strip().removeprefix("\ufeff") for name in next(reader, [])]
-    except csv.Error as error:
-        raise InvalidError(f"{where}: expected CSV with a header, got what is none ({error})") from error
-    _check_columns(header, fields, where)
-    places = [header.index(name) for name in fields]
-    reading = _Reading(most)
-    for cells in _rows(reader, reading):
-        if reading.full:
-            break
-        if not cells or cells == header:  # each file of a folder has a header
-            continue
-        if len(cells) != len(header):
-            reading.refuse(f"line {reader.line_num}", f"expected {len(header)} cells, got {len(cells)}")
-            continue
-        reading.values.append(tuple(cells[place] for place in places))
-    columns = [_typed(column) for column in zip(*reading.values, strict=True)]
-    reading.values = list(zip(*columns, strict=True))
-    return reading.rows()
-
-
-def _rows(reader: Any, reading: _Reading) -> Iterable[list[str]]:
-    while True:
-        try:
-            yield next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            reading.refuse(f"line {reader.line_num}", str(error))
-
-
-def _check_columns(header: Sequence[str], fields: Sequence[str], where: str) -> None:
-    for name in fields:
-        if name not in header:
-            near = get_close_matches(name, header, n=1)
-            hint = f"; is it {near[0]!r}? then rename that" if near else ""
-            raise InvalidError(f"{where}: expected a column {name!r}, got {', '.join(header) or 'no header'}{hint}")
-
-
-def _typed(column: Sequence[str]) -> list[Any]:
-    cells = [cell for cell in column if cell != ""]
-    read: Callable[[str], Any] = str
-    if cells and all(_INTEGER.fullmatch(cell) for cell in cells):
-        read = int
-    elif cells and all(map(_is_number, cells)):
-        read = float
-    return [None if cell == "" else read(cell) for cell in column]
-
-
-def _is_number(cell: str) -> bool:
-    """Not what only looks like one: 007 is a name, and so is nan."""
-    try:
-        return math.isfinite(float(cell)) and "_" not in cell and not re.match(r"[-+]?0\d", cell.strip())
-    except ValueError:
-        return False
-
-
-def _of_parquet(session: SparkSession, path: str, fields: Sequence[str], most: int, where: str) -> Rows:
-    frame = session.read.parquet(path)
-    _check_columns(frame.columns, fields, where)
-    taken = frame.select([f"`{name}`" for name in fields]).take(most)
+def _of_parquet(frame: DataFrame, fields: Sequence[str], most: int, where: str) -> Rows:
+    check_columns(frame.columns, fields, where)
+    rows = (row for _, rows in _by_name(frame, fields, most) for row in rows)
+    taken = [tuple(_plain(value) for value in row) for row in islice(rows, most)]
     if not taken:
         raise InvalidError(f"{where}: expected events with {', '.join(fields)}, got none")
-    return Rows([tuple(_plain(value) for value in row) for row in taken])
+    return Rows(taken)
 
 
 def _plain(value: Any) -> Any:

@@ -104,7 +104,8 @@ def test_spark_reads_lines_compressed_or_in_several_files_and_parquet_with_its_t
         with gzip.open(tmp_path / "many.jsonl" / f"part-{number}.jsonl.gz", "wt") as part:
             part.write(f'{{"user": "ann", "item": {number}}}\nbad\n')
     found = read_events(spark, EventFile("orders", "default", str(tmp_path / "many.jsonl")), ["user", "item"], 10)
-    assert (sorted(found.values), found.bad) == ([("ann", 1), ("ann", 2)], 2)
+    assert (found.values, found.bad) == ([("ann", 1), ("ann", 2)], 2)
+    assert found.problems[1].startswith("part-2.jsonl.gz, line 2: ")
     path = str(tmp_path / "orders.parquet")
     rows: list[Any] = [(1, "ann", bytearray(b"x"), {"a": [1, None]}), (2, None, None, None)]
     spark.createDataFrame(rows, "n int, user string, raw binary, more struct<a: array<int>>").coalesce(1).write.parquet(path)
@@ -114,6 +115,21 @@ def test_spark_reads_lines_compressed_or_in_several_files_and_parquet_with_its_t
         read_events(spark, EventFile("orders", "default", path), ["users"], 10)
     with pytest.raises(InvalidError, match=r"--events .*none\.csv: .*there is no such path"):
         read_events(spark, EventFile("orders", "default", str(tmp_path / "none.csv")), ["user"], 10)
+
+
+def test_files_of_a_folder_are_read_by_name_however_large_they_are(spark: SparkSession, tmp_path: Path) -> None:  # noqa: F811
+    folder = tmp_path / "day [1].csv"
+    for name, text in {"hour=1/a b": "n,user\n1,ann\n", "hour=1/c": "user,n\neve,2\n", "hour=2/a": "n,user\n" + "3,bob\n" * 50}.items():
+        file = folder / f"{name}.csv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    escaped = str(folder).replace("[", r"\[").replace("]", r"\]")
+    assert read_events(spark, EventFile("orders", "default", escaped), ["user", "n"], 3).values == [("ann", 1), ("eve", 2), ("bob", 3)]
+    path = str(tmp_path / "parts.parquet")
+    for number, count in ((1, 2), (2, 90)):
+        made = spark.createDataFrame([(number, place) for place in range(count)], "day int, n int").coalesce(1)
+        made.write.mode("append").partitionBy("day").parquet(path)
+    assert read_events(spark, EventFile("orders", "default", path), ["n", "day"], 4).values == [(0, 1), (1, 1), (0, 2), (1, 2)]
 
 
 # ---- the command

@@ -16,7 +16,8 @@ from pasps.cli.et_report import Progress, Result, SampleFacts
 from pasps.cli.et_topology import bolts_to_skip, entries_to_keep
 from pasps.control.et_file import EtFile, OperatorTimes, load_execution_times, parse, write_execution_times
 from pasps.data.et_benchmark import Measured
-from pasps.data.et_events import EventFile, Rows
+from pasps.data.et_events import EventFile
+from pasps.data.et_rows import Rows
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import summary
 from pasps.errors import BrokenError, InvalidError
