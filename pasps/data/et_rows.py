@@ -17,6 +17,9 @@ Values = tuple[Any, ...]
 
 _INTEGER = re.compile(r"-?(0|[1-9]\d*)")
 _MOST_NAMED = 3
+_CURE = "`jq -c '.[]' FILE` writes each on a line of its own"
+_OPENINGS = {"[": _CURE, "[{": _CURE, "{": "`jq -c . FILE` writes it so"}
+"""How JSON begins that is laid out for people, and what makes events of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def rows_of(kind: str, parts: Iterable[Part], fields: Sequence[str], most: int, 
         if reading.full:
             break
     if not reading.values:
-        found = f"none, and {reading.bad:,} bad: {reading.problems[0]}" if reading.bad else "none"
+        found = f"none, and {reading.bad:,} bad: {reading.problems[0]}{reading.hint}" if reading.bad else "none"
         raise InvalidError(f"{where}: expected events with {', '.join(fields)}, got {found}")
     if kind == "csv":
         columns = [_typed(column) for column in zip(*reading.values, strict=True)]
@@ -68,6 +71,8 @@ class _Reading:
         self.values: list[Values] = []
         self.bad = 0
         self.problems: list[str] = []
+        self.hint = ""
+        """What may have gone wrong when no row is good."""
 
     @property
     def full(self) -> bool:
@@ -92,6 +97,8 @@ def _read_json(part: Part, fields: Sequence[str], reading: _Reading, where: str)
         try:
             reading.values.append(_values(json.loads(line), fields))
         except (ValueError, RecursionError) as error:
+            if not reading.bad and line.strip() in _OPENINGS:
+                reading.hint = f"; the file is one value over many lines, expected an event on each; {_OPENINGS[line.strip()]}"
             reading.refuse(part.place(number), str(error))
 
 
@@ -102,6 +109,8 @@ def _values(found: object, fields: Sequence[str]) -> Values:
                 raise ValueError(f"expected field {name!r}, got only {', '.join(map(str, found)) or 'an empty object'}")
         return tuple(found[name] for name in fields)
     if isinstance(found, list):
+        if found and all(isinstance(each, dict) and each.keys() >= set(fields) for each in found):
+            raise ValueError(f"expected one event, got an array of them; {_CURE}")
         if len(found) != len(fields):
             raise ValueError(f"expected {len(fields)} values ({', '.join(fields)}), got {len(found)}")
         return tuple(found)

@@ -30,6 +30,19 @@ def test_bad_lines_are_counted_and_the_first_are_named() -> None:
     )
 
 
+def test_an_array_of_events_is_not_taken_for_one_event() -> None:
+    found = rows('[{"user": "ann", "price": 1}, {"user": "bob", "price": 2}]\n["eve", 3]\n', "json")
+    assert found.values == [("eve", 3)]
+    assert found.problems == ("line 1: expected one event, got an array of them; `jq -c '.[]' FILE` writes each on a line of its own",)
+    assert rows('[{"more": 1}, {"more": 2}]\n', "json").values == [({"more": 1}, {"more": 2})], "values may be objects"
+
+
+@pytest.mark.parametrize(("text", "cure"), [("[\n {\n", r"`jq -c '\.\[\]' FILE` writes each"), ("{\n", r"`jq -c \. FILE` writes it so")])
+def test_json_that_is_laid_out_for_people_is_refused_with_the_cure(text: str, cure: str) -> None:
+    with pytest.raises(InvalidError, match=f"bad: line 1: Expecting .*; the file is one value over many lines, .*{cure}"):
+        rows(f'{text}  "user": "ann",\n  "price": 1\n }}\n', "json")
+
+
 def test_no_more_events_are_taken_than_asked_for_and_bad_ones_behind_them_do_not_count() -> None:
     assert rows('["a", 1]\n["b", 2]\nbad\n', "json", 2) == Rows([("a", 1), ("b", 2)])
 
