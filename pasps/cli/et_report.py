@@ -13,14 +13,14 @@ from typing import Any
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.cli import exit_codes
 from pasps.cli.words import seconds_text, share_text, table
-from pasps.control.et_file import EtFile, OperatorTimes, write_execution_times
+from pasps.control.et_file import EtFile, OperatorTimes, put_in_place, write_execution_times
 from pasps.daemons.tracebacks import without_our_frames
 from pasps.data.et_benchmark import Measured, Watcher
 from pasps.data.et_events import EventFile
 from pasps.data.et_rows import Rows
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import VARIES
-from pasps.errors import BrokenError, InvalidError
+from pasps.errors import BrokenError
 
 _HEAD = ("bolt", "runs", "tuples", "et", "mean", "sd", "p50", "p95", "p99", "varies", "tuples out for each in")
 _LEFT = (0, 1, 10)
@@ -59,7 +59,7 @@ class SampleFacts:
 
 
 class Progress(Watcher):
-    """A line when a bolt begins, and one when it is done."""
+    """A line when a bolt begins, one for each pass, and one when it is done."""
 
     def __init__(self, repeat: int, events_per_second: float) -> None:
         self._repeat, self._rate = repeat, events_per_second
@@ -69,6 +69,10 @@ class Progress(Watcher):
         seconds = self._repeat * tuples / self._rate
         passes = "once" if self._repeat == 1 else f"{self._repeat} times"
         say(f"{plan.id}: {tuples:,} tuples {passes}, at least {seconds:.0f} s")
+
+    def passed(self, plan: ComponentPlan, number: int) -> None:
+        """See `Watcher`."""
+        say(f"{plan.id}: pass {number} of {self._repeat}")
 
     def done(self, plan: ComponentPlan, measured: Measured) -> None:
         """See `Watcher`."""
@@ -104,25 +108,28 @@ class Result:
         """
         if not any(each.summary for each in self.found):
             return None
+        path, picture = out.with_suffix(".png"), self._drawn()
         when = datetime.fromtimestamp(int(made_at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
             write_execution_times(out, EtFile(self.blueprint.name, self.entries(), when, dict(self.made_with)))
-            return self._draw(out)
+            if picture is None:
+                return None
+            put_in_place(path, picture)
         except OSError as error:
             raise BrokenError(f"{error.filename or out} cannot be written: {error.strerror or error}; give another with --out") from error
+        return path
 
-    def _draw(self, out: Path) -> Path | None:
+    def _drawn(self) -> bytes | None:
+        plans, found = self.blueprint.components, [(each, each.summary) for each in self.found if each.summary is not None]
         try:
             # matplotlib is optional and takes half a second to import
             picture = importlib.import_module("pasps.data.et_picture")
-        except InvalidError as error:
+            strips = [picture.Strip(each.bolt, plans[each.bolt].execution, each.costs, summary) for each, summary in found]
+            drawn: bytes = picture.draw(self.blueprint.name, strips)
+        except Exception as error:  # noqa: BLE001 - matplotlib's, of any kind: what was measured is not lost for a picture
             say(f"no picture: {error}")
             return None
-        plans, found = self.blueprint.components, [(each, each.summary) for each in self.found if each.summary is not None]
-        strips = [picture.Strip(each.bolt, plans[each.bolt].execution, each.costs, summary) for each, summary in found]
-        path = out.with_suffix(".png")
-        path.write_bytes(picture.draw(self.blueprint.name, strips))
-        return path
+        return drawn
 
     def text(self, out: Path, picture: Path | None) -> str:
         """For people."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from difflib import get_close_matches
@@ -85,6 +86,11 @@ def entries_to_keep(out: Path, skipped: frozenset[str]) -> Mapping[str, Operator
     """
     if not out.parent.is_dir() or out.is_dir():
         raise InvalidError(f"--out {out}: expected a file in a folder that exists")
+    try:
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except OSError as error:
+        raise InvalidError(f"{out} cannot be written: {error.strerror or error}; give another with --out") from error
     if not skipped or not out.is_file():
         return {}
     entries = parse(out.read_text(encoding="utf-8", errors="replace"), str(out)).operators

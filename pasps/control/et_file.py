@@ -96,10 +96,19 @@ def write_execution_times(path: Path, file: EtFile) -> None:
     """
     text = written(file)
     parse(text, str(path))
+    put_in_place(path, text.encode())
+
+
+def put_in_place(path: Path, content: bytes) -> None:
+    """Write a file as a whole: who reads at the same time sees the old one or the new one.
+
+    Raises:
+        OSError: it cannot be written; the old one is still there.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with beside.open("w", encoding="utf-8") as output:
-            output.write(text)
+        with beside.open("wb") as output:
+            output.write(content)
             output.flush()
             os.fsync(output.fileno())
         beside.replace(path)

@@ -82,6 +82,19 @@ def test_without_matplotlib_there_is_no_picture_and_the_cure_is_said(
     assert "pip install 'pasps[report]'" in capsys.readouterr().err
 
 
+def test_what_was_measured_is_not_lost_for_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def draw(topology: str, strips: Any) -> bytes:
+        raise RuntimeError("no font")
+
+    monkeypatch.setattr("pasps.data.et_picture.draw", draw)
+    (tmp_path / "out.png").write_text("older")
+    assert result(SENTIMENT, STORE).write(tmp_path / "out.json", 0.0) is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "out.png"]
+    assert capsys.readouterr().err == "no picture: no font\n"
+
+
 def test_a_file_that_cannot_be_written_is_an_error_of_the_outside(tmp_path: Path) -> None:
     with pytest.raises(BrokenError, match="cannot be written: No such file or directory; give another with --out"):
         result(SENTIMENT, STORE).write(tmp_path / "gone" / "out.json", 0.0)
@@ -148,6 +161,7 @@ def test_progress_and_the_sample_are_told_beside_the_result(capsys: pytest.Captu
     SampleFacts().with_file(file, rows).of(Sample({}, 100, {"tweets": 100})).tell()
     progress = Progress(3, 200.0)
     progress.begins(FLOW.components["sentiment"], 1000)
+    progress.passed(FLOW.components["sentiment"], 1)
     progress.done(FLOW.components["sentiment"], SENTIMENT)
     progress.done(FLOW.components["store"], FAILED)
     shown = capsys.readouterr()
@@ -156,6 +170,7 @@ def test_progress_and_the_sample_are_told_beside_the_result(capsys: pytest.Captu
         "sample: 100 events of tweets; 3 bad rows were left out",
         "  t.csv: line 2: expected 1 cells, got 2",
         "sentiment: 1,000 tuples 3 times, at least 15 s",
+        "sentiment: pass 1 of 3",
         "sentiment: et 2.0 ms",
         "store: it failed on all 100 tuples",
     ]
@@ -192,3 +207,9 @@ def test_where_nothing_can_be_written_nothing_is_begun(tmp_path: Path) -> None:
     for out in (tmp_path / "gone" / "out.json", tmp_path):
         with pytest.raises(InvalidError, match="expected a file in a folder that exists"):
             entries_to_keep(out, frozenset())
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nobody may make files")
+def test_a_folder_in_which_nothing_can_be_made_is_found_before_anything_is_measured() -> None:
+    with pytest.raises(InvalidError, match=r"^/proc/self/out\.json cannot be written: .*; give another with --out"):
+        entries_to_keep(Path("/proc/self/out.json"), frozenset())
