@@ -13,7 +13,7 @@ from pasps.control.et_file import OperatorTimes
 from pasps.data.et_deliveries import Input, Output, input_of
 from pasps.data.et_pass import Pace, PassRequest, PassResult
 from pasps.data.et_sample import Sample
-from pasps.data.et_statistics import Summary, summary, without_warm_up
+from pasps.data.et_statistics import FEWEST, Summary, summary, without_warm_up
 from pasps.data.et_worker import Machinery
 
 RunPass = Callable[[PassRequest], PassResult]
@@ -126,6 +126,7 @@ def _requests(blueprint: bytes, bolt: str, given: Input, plan: Plan) -> list[Pas
 
 def _nothing_came(given: Input, skip: Collection[str]) -> str:
     missing = [f"{name} was left out" if name in skip else f"{name} failed" for name in given.missing]
+    missing += [f"what {name} emitted cannot be pickled" for name in given.refused]
     return "no tuple came to it" + (f", since {', '.join(missing)}" if missing else " in the sample")
 
 
@@ -142,18 +143,19 @@ def _measured(bolt: str, given: Input, results: list[PassResult], plan: Plan) ->
     if max(first.failed, first.errors) >= executed:
         return Measured(bolt, given.tuples, reason=f"it failed on all {executed:,} tuples", failed=executed, error=first.error), None
     passes = without_warm_up([result.costs for result in results], plan.warm_up)
+    found = summary(passes)
     output = first.output
     if given.until is not None:
         output = replace(output, until=given.until if output.until is None else min(output.until, given.until))
     measured = Measured(
         bolt,
         given.tuples,
-        summary(passes),
+        found,
         costs=tuple(cost for costs in passes for cost in costs),
         selectivity={stream: count / executed for stream, count in first.emitted.items()},
         failed=max(first.failed, first.errors),
         error=first.error or failure,
-        notes=tuple(_notes(given, results, plan)),
+        notes=(*_notes(given, results, plan), *_scarcity(found.samples)),
         python=first.python,
         cores=first.cores,
     )
@@ -172,6 +174,13 @@ def _notes(given: Input, results: list[PassResult], plan: Plan) -> list[str]:
         notes.append(f"only {shortest:,} of {given.tuples:,} tuples in the {plan.pace.limit_seconds:g} s of a pass")
     if len(whole) < len(results):
         notes.append(f"only {len(whole)} of {plan.repeat} passes, since one could not be run")
-    if results[0].problem is not None:
-        notes.append(f"tuples that it emitted were left out, for a value of theirs cannot be pickled: {results[0].problem}")
+    if (problem := results[0].output.problem) is not None:
+        notes.append(f"tuples that it emitted were left out, for a value of theirs cannot be pickled: {problem}")
     return notes
+
+
+def _scarcity(samples: int) -> list[str]:
+    if samples >= FEWEST:
+        return []
+    tuples = "1 tuple" if samples == 1 else f"{samples} tuples"
+    return [f"only {tuples} counted, so et is a guess; more events say more"]

@@ -32,11 +32,12 @@ class Delivery:
 @dataclass(frozen=True, slots=True)
 class Output:
     """What a component handed on. It is complete up to event `until` (None: to the end of the sample), and of an edge in `cuts` only
-    up to the event there: not more of it was kept."""
+    up to the event there: not more of it was kept. `problem` says why some of it could not be pickled, and is missing."""
 
     deliveries: tuple[Delivery, ...] = ()
     until: int | None = None
     cuts: Mapping[int, int] = field(default_factory=dict)
+    problem: str | None = None
 
 
 Arrival = tuple[Delivery, ...]
@@ -52,6 +53,8 @@ class Input:
     until: int | None = None
     missing: tuple[str, ...] = field(default=())
     """Its sources of which nothing is known: they were left out, or failed."""
+    refused: tuple[str, ...] = field(default=())
+    """Its sources of which tuples are missing, since they could not be pickled."""
 
 
 def input_of(blueprint: Blueprint, bolt: str, outputs: Mapping[str, Output], most: int) -> Input:
@@ -74,7 +77,8 @@ def input_of(blueprint: Blueprint, bolt: str, outputs: Mapping[str, Output], mos
     if len(kept) < len(arrivals):
         until = kept[-1][0].event
     missing = tuple(name for name in sources if name not in outputs)
-    return Input(tuple(kept), tuples, until, missing)
+    refused = tuple(name for name in sources if name in outputs and outputs[name].problem is not None)
+    return Input(tuple(kept), tuples, until, missing, refused)
 
 
 def _earliest(events: Iterable[int | None]) -> int | None:

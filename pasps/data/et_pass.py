@@ -26,6 +26,7 @@ from pasps.errors import PaspsError
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
 
+_BEGINNING = (__file__, os.path.dirname(asyncio.__file__))
 PATIENCE = 10
 """An event that takes so many times as long as a whole pass may is given up."""
 _REST = 0.5
@@ -56,8 +57,7 @@ class PassRequest:
 class PassResult:
     """What came of it. `costs` are seconds of each tuple in order; of the runtime's own meters, as all counts here.
 
-    `failure` says why there was no pass at all; `stuck`, that a call was never over; `error` is the first of user code, and
-    `problem` why tuples that it emitted could not be taken on.
+    `failure` says why there was no pass at all; `stuck`, that a call was never over; `error` is the first of user code.
     """
 
     costs: tuple[float, ...] = ()
@@ -66,7 +66,6 @@ class PassResult:
     error: str | None = None
     emitted: Mapping[str, int] = field(default_factory=dict)
     output: Output = field(default_factory=Output)
-    problem: str | None = None
     failure: str | None = None
     stuck: bool = False
     python: str = ""
@@ -80,8 +79,17 @@ def run_pass(request: PassRequest) -> PassResult:
             return runner.run(_Bench(request, SystemClock()).run())
     except PaspsError as error:
         return PassResult(failure=str(error))
-    except Exception as error:  # noqa: BLE001 - the door of this process: whatever its module, `initialize` or a value raises is told
-        return PassResult(failure="".join(traceback.format_exception(error)).rstrip())
+    # the door of this process: whatever its module, `initialize` or a value raises is told, and that it called sys.exit
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return PassResult(failure=_told(error))
+
+
+def _told(error: BaseException) -> str:
+    """The traceback without the frames that every pass begins with."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_BEGINNING):
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace)).rstrip()
 
 
 class _Bench:
@@ -123,7 +131,6 @@ class _Bench:
             error=worker.errors.first,
             emitted={name: port.emitted for name, port in ports.items()},
             output=catcher.output(until),
-            problem=catcher.problem,
             stuck=stuck,
             python=platform.python_version(),
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,

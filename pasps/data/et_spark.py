@@ -42,8 +42,9 @@ CONF = {
 """Properties that a session for measurements needs; those of `local` masters are ignored where they mean nothing."""
 _LEAST_SECONDS = 600.0
 """A pass may take at least so long: `initialize` may load something large."""
-_REASONS = ("pasps.", "ModuleNotFoundError", "Caused by", "ExecutorLostFailure")
-"""How lines begin that say why a job failed."""
+_CRASHED = "Python worker exited unexpectedly"
+_LOST = ("pasps.", "ExecutorLostFailure", "Caused by")
+"""How lines begin that say why a job failed, where no process of Python says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class SparkPasses:
         try:
             (answer,) = self._context.parallelize([asked], 1).mapPartitions(_run).collect()
         except Exception as error:  # noqa: BLE001 - Spark's own, of many kinds: this pass could not be run, others may
-            return PassResult(failure=_reason(error))
+            return PassResult(failure=f"its process on Spark ended before it was done: {reason_in(str(error) or type(error).__name__)}")
         result: PassResult = pickle.loads(answer)
         return result
 
@@ -139,8 +140,14 @@ def _run(requests: Iterable[bytes]) -> Iterator[bytes]:
         yield pickle.dumps(result)
 
 
-def _reason(error: Exception) -> str:
-    """What Spark says, without its stack traces."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "crashed" in line or line.startswith(_REASONS)]
-    return "its process on Spark ended before it was done: " + ("; ".join(told[:3]) or (lines or [type(error).__name__])[0])
+def reason_in(text: str) -> str:
+    """What Spark says, without its stack traces: the error that Python raised there, that it crashed, or what else it names. Pure."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    traceback = next((place for place, line in enumerate(lines) if line.lstrip().startswith("Traceback (most recent")), None)
+    raised = next((line for line in lines[(traceback or 0) + 1 :] if not line.startswith(" ")), None)
+    if traceback is not None and raised is not None:
+        return raised.strip()
+    if any(_CRASHED in line for line in lines):
+        return f"{_CRASHED} (crashed); what it wrote to stderr may say why"
+    named = [line.strip() for line in lines if line.strip().startswith(_LOST)]
+    return "; ".join(named[:3]) or lines[0].strip()

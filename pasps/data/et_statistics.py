@@ -12,8 +12,8 @@ Passes = Sequence[Sequence[float]]
 
 VARIES = 0.1
 """From here on a bolt counts as one whose cost depends on the event."""
-_FEWEST = 10
-"""Of fewer tuples nobody can say whether they differ."""
+FEWEST = 10
+"""Of fewer tuples nobody can say whether they differ, nor what one takes but roughly."""
 _CHANCE = 3.0
 """A correlation of chance has a standard deviation of 1 / sqrt(n); below three of these it counts as none."""
 _ROUNDING = 1 + 1e-9
@@ -83,7 +83,7 @@ def varies(passes: Passes) -> float | None:
     if len(passes) < 2:
         return None
     count = min(map(len, passes))
-    if count < _FEWEST:
+    if count < FEWEST:
         return None
     one, other = ([min(costs) for costs in zip(*group, strict=False)] for group in (passes[0::2], passes[1::2]))
     one, other = one[:count], other[:count]

@@ -127,7 +127,7 @@ class Catcher:
 
     def output(self, until: int | None) -> Output:
         """What came; `until` is the last event that was worked on, None: all were."""
-        return Output(tuple(self._kept), until, dict(self._cuts))
+        return Output(tuple(self._kept), until, dict(self._cuts), self.problem)
 
 
 def _refusal(value: object) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -85,6 +86,13 @@ class AsyncKeeping(Bolt):
         self.emit(kept(tup.values.n))
 
 
+class Leaving(Bolt):
+    outputs = ["n", "thread"]
+
+    def process(self, tup: Tuple) -> None:
+        sys.exit(3)
+
+
 class Unready(Bolt):
     outputs = ["n", "thread"]
 
@@ -153,6 +161,12 @@ def test_a_bolt_that_cannot_start_is_told_in_its_own_words() -> None:
     assert result.costs == ()
     assert (result.failure or "").startswith("Traceback")
     assert (result.failure or "").endswith("OSError: no such model")
+
+
+def test_a_bolt_that_ends_its_process_is_told_so() -> None:
+    failure = passed(Leaving).failure or ""
+    assert failure.endswith("SystemExit: 3")
+    assert "asyncio" not in failure
 
 
 class Blocking(Spout):

@@ -174,8 +174,23 @@ def test_a_call_that_is_never_over_is_given_up() -> None:
     assert found["one"].reason == "its first call was never over, and was given up"
 
 
+def refused_by_one(asked: PassRequest, result: PassResult) -> PassResult:
+    return replace(result, output=Output(problem="TypeError: no")) if asked.bolt == "one" else result
+
+
+def test_a_bolt_behind_one_whose_values_cannot_be_taken_on_says_so() -> None:
+    assert benched(Passes(refused_by_one))["two"].reason == "no tuple came to it, since what one emitted cannot be pickled"
+
+
+def test_of_a_few_tuples_et_is_a_guess_and_that_is_said() -> None:
+    guess = "only {} counted, so et is a guess; more events say more"
+    assert benched(Passes(), replace(PLAN, most=1))["one"].notes == (guess.format("1 tuple"),)
+    assert benched(Passes(), replace(PLAN, most=18))["one"].notes == (guess.format("9 tuples"),)
+    assert benched(Passes(), replace(PLAN, most=20))["one"].notes == ()
+
+
 def test_values_that_could_not_be_taken_on_are_told() -> None:
-    one = benched(Passes(only("one", problem="TypeError: no")))["one"]
+    one = benched(Passes(refused_by_one))["one"]
     assert one.notes == ("tuples that it emitted were left out, for a value of theirs cannot be pickled: TypeError: no",)
 
 
