@@ -12,7 +12,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
@@ -182,3 +182,5 @@ def _end(gateway: Any) -> None:
         gateway.proc.wait(_END_SECONDS)
     except Exception:  # noqa: BLE001 - it is stuck, or something else waited for it: it must not be left
         gateway.proc.kill()
+        with suppress(Exception):
+            gateway.proc.wait(_END_SECONDS)
