@@ -140,8 +140,8 @@ def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed |
     """Version n+1 after `dead` was lost: every bolt keeps as many active replicas as it had, every spout task moves.
 
     An inactive replica on a live worker takes over where there is one; else the lost replica is placed anew.
-    A task that was on its way to the dead worker goes back to the worker that still has its state, even if that takes a
-    replica more than there were.
+    A task that was on its way to the dead worker goes back to the worker that still has its state, if one has, even if that takes
+    a replica more than there were.
     With no live worker left the table stays as it is, but for the dead one.
     """
     unconfirmed = unconfirmed or {}
@@ -152,7 +152,9 @@ def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed |
     crowd = Counter(r.places[replica] for r in table.components.values() for replica in r.active)
     repaired = {}
     for name, routing in table.components.items():
-        back = {task: replica for (of, task), replica in unconfirmed.items() if of == name and routing.worker_of(task) == dead}
+        stranded = {task: replica for (of, task), replica in unconfirmed.items() if of == name and routing.worker_of(task) == dead}
+        # whoever sent it may have died before
+        back = {task: replica for task, replica in stranded.items() if routing.places[replica] in live}
         repaired[name] = _repaired(routing, live, crowd, back)
     return replace(shrunk, components=repaired)
 

@@ -145,6 +145,17 @@ def test_unconfirmed_tasks_go_back_even_when_no_replica_is_active_there() -> Non
     check(repaired)
 
 
+def test_an_unconfirmed_task_whose_state_died_too_goes_to_the_living() -> None:
+    """It was sent back to a replica of a worker that was no longer there: what came for it failed at once, for ever."""
+    shrunk = with_active(table_on(3), "count", 1)
+    (active,) = shrunk.components["count"].active
+    target = shrunk.components["count"].places[active]
+    for replica, source in enumerate(shrunk.components["count"].places):
+        if source != target:
+            once = without_worker(shrunk, source)
+            check(without_worker(once, target, {("count", 3): replica}))
+
+
 def test_with_nobody_left_the_table_waits() -> None:
     table = table_on(1)
     gone = without_worker(table, "w0")
