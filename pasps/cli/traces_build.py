@@ -20,6 +20,7 @@ from pasps.cli.spark_options import add_spark_options, conf_of
 from pasps.cli.words import rate_text
 from pasps.data.build_request import MOST_KEYS, MOST_STEPS, BuildRequest, check
 from pasps.data.build_summary import Summary
+from pasps.data.duration_text import duration_text
 from pasps.data.record_formats import FORMATS, RecordFormat, Records
 from pasps.data.spark import spark_session
 
@@ -143,7 +144,7 @@ def summary_text(summary: Summary) -> str:
     if summary.counted:
         lines += [
             f"time     {summary.first} to {summary.last}",
-            f"steps    {summary.steps:,} of {summary.step_seconds:g} s",
+            f"steps    {summary.steps:,} of {duration_text(summary.step_seconds)}",
             f"count    {rate_text(summary.mean)} per step, at most {summary.peak:,} at {summary.peak_time}",
         ]
     if summary.keys:

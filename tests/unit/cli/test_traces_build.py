@@ -47,6 +47,10 @@ def test_small_files_of_this_machine_are_few_records(tmp_path: Path) -> None:
     assert not are_few([str(tmp_path / "*.csv")])
 
 
+def test_long_steps_are_told_in_their_unit() -> None:
+    assert "steps    600 of 1 h" in summary_text(replace(FULL, step_seconds=3600.0))
+
+
 def test_a_summary_says_what_was_found() -> None:
     assert summary_text(FULL).splitlines() == [
         "trace    /out/trace.csv and trace.parquet",
