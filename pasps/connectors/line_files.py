@@ -77,7 +77,8 @@ class LineFiles:
         file.size, file.changed_ns = what.size, what.changed_ns
         if what.size and not file.is_marked() and not file.ended:  # it may wait for long, and be looked for by its inode then
             try:
-                self._ensure_open(file)
+                self._open.mark(file)
+                self._complaints.well(file.path)
             except OSError as error:
                 self._trouble(file, error)
 

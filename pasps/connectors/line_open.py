@@ -25,6 +25,16 @@ class OpenFiles:
         while len(self._files) > _MOST:
             self.close(next(iter(self._files)))
 
+    def mark(self, file: FollowedFile) -> None:
+        """Open it for a moment, which notes how it begins; no other is closed for it.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        file.open()
+        if file not in self._files:
+            file.close()
+
     def hand_over(self, file: FollowedFile, to: FollowedFile) -> None:
         """`to` is the same file, with another content."""
         to.handle, file.handle = file.handle, None

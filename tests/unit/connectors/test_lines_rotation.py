@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pasps.connectors import line_open
 from pasps.connectors.line_file import FollowedFile
 from pasps.errors import InvalidError
 from tests.unit.connectors.line_runs import Note, done, emitted, errors, start, tasks, write
@@ -57,6 +58,20 @@ def test_a_file_that_was_renamed_and_removed_is_read_as_long_as_it_is_open(log: 
         assert sorted(emitted(run)) == ["one", "three", "two"]
         run.advance(10.0)
         assert len(open_files(run)) == 1, "the removed one is closed after a while"
+        assert errors(run) == []
+
+
+def test_files_that_are_new_close_none_that_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_open, "_MOST", 2)
+    write(log, "one")
+    with start(log.parent / "*.log", scan_seconds=0.001) as run:
+        run.advance(0.5)
+        write(log, "two")
+        os.unlink(log)
+        for number in range(5):
+            write(log.with_name(f"{number}.log"), f"new {number}")
+        run.advance(10.0)
+        assert sorted(emitted(run)) == [*(f"new {number}" for number in range(5)), "one", "two"]
         assert errors(run) == []
 
 
