@@ -92,6 +92,7 @@ class WorkerLink:
         if isinstance(message, Beat):
             self._missed = 0
         elif isinstance(message, Hello):
+            self._missed = 0  # what it left unanswered while it started does not count from now on
             _settle(self._hello, message)
         elif isinstance(message, Linked):
             _settle(self._linked, message)
