@@ -16,6 +16,7 @@ from pasps.spouts import TraceSpout
 from pasps.spouts.trace import Trace
 from topologies.number_keys import LARGEST, above_zero, whole
 
+LEAST_RATE = 1 / 86_400
 MOST_PASS_SECONDS = 600
 """After so long at most generated traffic begins anew."""
 _KEYS = ("events.total", "events.rate", "events.kind", "events.seed", "events.file")
@@ -114,11 +115,13 @@ class EventSpout(TraceSpout):
 
     def _traffic(self, conf: Mapping[str, Any], total: int | None, where: str) -> list[int]:
         kind, rate = str(conf.get("events.kind", self.usual_kind)), above_zero(conf, "events.rate", 200, where)
+        if rate < LEAST_RATE:
+            raise ConfigError("events.rate", f"must be at least one event a day ({LEAST_RATE:.7f}), got {rate!r}", where=where)
         try:
             found = rates(Traffic(kind, steps=_pass_seconds(total, rate), mean=rate, seed=self.seed))  # type: ignore[arg-type]
         except InvalidError as error:
             raise ConfigError("events.kind", str(error), where=where) from error
-        return found if any(found) else [math.ceil(rate)]
+        return found if any(found) else [1, *[0] * (round(1 / rate) - 1)]
 
 
 def _pass_seconds(total: int | None, rate: float) -> int:

@@ -85,10 +85,21 @@ def seconds_until_the_end(**keys: Any) -> float:
 
 @pytest.mark.parametrize(
     ("kind", "total", "rate"),
-    [("steady", 300, 10), ("diurnal", 300, 10), ("spiky", 40, 100), ("erratic", 100, 7), ("progressive", 90, 3), ("progressive", 1300, 1)],
+    [
+        ("steady", 300, 10),
+        ("diurnal", 300, 10),
+        ("spiky", 40, 100),
+        ("erratic", 100, 7),
+        ("progressive", 90, 3),
+        ("progressive", 1300, 1),
+    ],
 )
 def test_the_rate_is_the_mean_of_the_whole_run(kind: str, total: int, rate: float) -> None:
     assert seconds_until_the_end(kind=kind, total=total, rate=rate) == pytest.approx(total / rate, rel=0.1, abs=2)
+
+
+def test_events_that_are_further_apart_than_a_pass_come_one_by_one() -> None:
+    assert seconds_until_the_end(kind="steady", total=3, rate=0.0015) == pytest.approx(2 / 0.0015, abs=2)
 
 
 def test_a_file_is_read_once(tmp_path: Path) -> None:
@@ -112,6 +123,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     [
         ({"rate": 0}, "'events.rate' must be a number above 0, got 0"),
         ({"rate": "fast"}, "'events.rate' must be"),
+        ({"rate": 1e-9}, "'events.rate' must be at least one event a day"),
         ({"total": 0}, "'events.total' must be a whole number from 1 to 9223372036854775807, got 0"),
         ({"seed": 1.5}, "'events.seed' must be a whole number from 0 to 9223372036854775807, got 1.5"),
         ({"kind": "odd", "total": 5}, "'events.kind'"),
