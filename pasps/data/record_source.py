@@ -123,8 +123,8 @@ def csv_source(records: Records, names: Sequence[str], headers: Iterable[bytes] 
         _cell(records.delimiter, len(names), place),
         micros_of_text("time", records.time_format or "iso", records.time_zone),
         why,
-        # most begin with a digit; the others have quotes, or blanks after the comma
-        time="if(found >= '0', found, trim(BOTH '\" \t' FROM found))",
+        # most begin and end with a digit or a letter; the others have quotes, or blanks beside the comma
+        time="if(found >= '0' AND NOT endswith(found, ' ') AND NOT endswith(found, '\t'), found, trim(BOTH '\" \t' FROM found))",
         key=key,
         cells=f"if(contains(line, '\"'), NULL, split(line, {literal(re.escape(records.delimiter))}, -1))",
     )
@@ -136,7 +136,7 @@ def json_source(records: Records) -> Source:
     paths = known.columns or (records.time_column or "",)
     value = "coalesce(" + ", ".join(f"get_json_object(line, {literal(_json_path(path))})" for path in paths) + ")"
     # a value is found however the line goes on after its object; in an array of the line and a zero, all of it is read
-    whole = "(endswith(rtrim(line), '}') AND coalesce(json_array_length(concat('[', line, ',0]')), 0) = 2)"
+    whole = "(endswith(rtrim(' \t', line), '}') AND coalesce(json_array_length(concat('[', line, ',0]')), 0) = 2)"
     found = f"if({whole}, {value}, NULL)"
     why = (
         f"CASE WHEN {_IS_BLANK} THEN {Kind.BLANK} WHEN coalesce(trim(found), '') <> '' THEN {Kind.UNREADABLE}"

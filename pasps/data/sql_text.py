@@ -11,7 +11,6 @@ TIME_FORMATS = ("iso", "seconds", "millis", "micros", "nanos")
 """Times that have a name; every other format is a pattern of Spark's, such as `dd/MMM/yyyy:HH:mm:ss Z`."""
 
 _ZONE_LETTERS = re.compile(r"[VzOXxZ]")
-_OPTIONAL_ZONE = re.compile(r"\[[^\]]*[VzOXxZ]")
 _QUOTED = re.compile(r"'[^']*'")
 _UTC = frozenset({"UTC", "Z", "GMT", "Etc/UTC"})
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -34,7 +33,12 @@ def is_utc(zone: str) -> bool:
 
 def has_optional_zone(pattern: str) -> bool:
     """Whether a pattern such as `HH:mm[XXX]` takes times with a zone and times without one."""
-    return _OPTIONAL_ZONE.search(_QUOTED.sub("", pattern)) is not None
+    depth = 0
+    for letter in _QUOTED.sub("", pattern):
+        depth += (letter == "[") - (letter == "]")
+        if depth and _ZONE_LETTERS.match(letter):
+            return True
+    return False
 
 
 def month_number(text: str) -> str:
@@ -60,7 +64,8 @@ def micros_of_text(text: str, time_format: str, zone: str) -> str:
     # the places of the two dashes, since a cast takes a time without a date too, and means today
     dashed = f"substr({text}, 5, 1) = '-' AND substr({text}, 8, 1) = '-'"
     # a digit alone at the end is the rest of a time that was cut; those of the usual lengths need not be searched for it
-    whole = f"(endswith({text}, 'Z') OR octet_length({text}) IN (10, 19, 23, 26) OR NOT {text} RLIKE '[-+:T ][0-9]\\\\s*$')"
+    usual = f"(octet_length({text}) IN (10, 19) AND NOT contains({text}, '+') AND NOT endswith({text}, ' '))"
+    whole = f"(endswith({text}, 'Z') OR {usual} OR NOT {text} RLIKE '[-+:T ][0-9]\\\\s*$')"
     moment = f"coalesce(try_cast({text} AS TIMESTAMP), try_cast(replace({text}, ',', '.') AS TIMESTAMP))"
     if not is_utc(zone):
         moment = f"if(substr({text}, 12) RLIKE '[-+A-Za-z]', {moment}, to_utc_timestamp({moment}, {literal(zone)}))"

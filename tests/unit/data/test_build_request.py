@@ -34,6 +34,7 @@ def test_each_format_can_be_asked_for() -> None:
             replace(CSV, time_format="yyyy-MM-dd HH:mm[.SSS][XXX]", time_zone="Europe/Berlin"),
             r"'yyyy-MM-dd HH:mm\[\.SSS\]\[XXX\]': times without its optional zone would not be read in --time-zone 'Europe/Berlin'",
         ),
+        (replace(CSV, time_format="yyyy-MM-dd HH:mm[:ss[.SSS]XXX]", time_zone="Europe/Berlin"), "times without its optional zone"),
         (replace(CSV, delimiter=";;"), "--delimiter: expected one character, such as ';' or a tab, got ';;'"),
         (replace(CSV, delimiter='"'), "--delimiter: expected one character"),
         (replace(CSV, delimiter="§"), "--delimiter: expected one character"),
