@@ -127,7 +127,7 @@ def _read_csv(part: Part, fields: Sequence[str], reading: _Reading, where: str) 
         where = f"{where}: {part.name}"
     reader = csv.reader(line + "\n" for line in part.lines)
     try:
-        header = _names(next(reader, []))
+        header = _names(next((cells for cells in reader if cells), []))
     except csv.Error as error:
         raise InvalidError(f"{where}: expected CSV with a header, got what is none ({error})") from error
     if part.name and not part.lines:

@@ -136,8 +136,9 @@ def _of_directory(files: HadoopFiles, directory: str) -> str:
     names = files.names(directory)
     if _BUILT in names:
         return f"{directory}/{_BUILT}"
-    has_parquet = any(name.endswith(".parquet") or "=" in name for name in names)
-    return f"{directory}/*.csv" if any(name.endswith(".csv") for name in names) and not has_parquet else directory
+    has_csv = any(name.endswith(".csv") for name in names)
+    has_parquet = any(name.endswith(".parquet") or ("=" in name and not _CSV.search(name)) for name in names)
+    return f"{directory}/*.csv" if has_csv and not has_parquet else directory
 
 
 def _csv_rows(session: SparkSession, paths: Sequence[str]) -> DataFrame:

@@ -147,11 +147,11 @@ def test_directories_of_builds_are_found_under_patterns_and_schemes(tmp_path: Pa
         (tmp_path / name / "trace.csv").write_text("time,count\n0,9\n")
         (tmp_path / name / "summary.json").write_text("{}")
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "a.csv").write_text(CSV["plain"][0])
+    (tmp_path / "texts" / "day=1.csv").write_text(CSV["plain"][0])
     for paths in ([f"{tmp_path}/*"], [(tmp_path / name).as_uri() for name in ("one", "two", "texts")]):
         found = {each.name: each.counts.tolist() for each in read_series(spark, paths).collect() if not isinstance(each, Refused)}
         built = {f"{tmp_path}/{name}/trace.parquet": [0.0, 1.0, 2.0] for name in ("one", "two")}
-        assert found == {**built, f"{tmp_path}/texts/a.csv": [1.0, 2.0]}
+        assert found == {**built, f"{tmp_path}/texts": [1.0, 2.0]}
 
 
 def test_parquet_that_is_no_trace_is_refused(tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,6 +60,10 @@ def test_a_quoted_cell_may_have_line_breaks() -> None:
     assert rows('\ufeffuser,price\n"two\nlines",1\neve,2\n', "csv") == Rows([("two\nlines", 1), ("eve", 2)])
 
 
+def test_blank_lines_before_the_header_do_not_matter() -> None:
+    assert rows("\n\nuser,price\neve,2\n", "csv") == Rows([("eve", 2)])
+
+
 def test_files_that_were_put_one_behind_the_other_have_several_headers() -> None:
     assert rows("user,price\nann,1\nuser,price\neve,2\nprice,user\n3,bob\n", "csv").values == [("ann", 1), ("eve", 2), ("bob", 3)]
 
