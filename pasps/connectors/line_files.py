@@ -78,7 +78,6 @@ class LineFiles:
         if what.size and not file.is_marked() and not file.ended:  # it may wait for long, and be looked for by its inode then
             try:
                 self._open.mark(file)
-                self._complaints.well(file.path)
             except OSError as error:
                 self._trouble(file, error)
 
