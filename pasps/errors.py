@@ -30,9 +30,28 @@ PaspsError
 Those with a module behind them stand there; `cli` and `daemons` have a few more below these, for themselves.
 
 `EndOfInput` is not an error: a finite spout raises it to say that it has nothing more.
+`Interrupt` is none either: what a process raises into user code to get out of it, and what no door of a step may hold.
 """
 
 from __future__ import annotations
+
+
+def shown(value: object, most: int = 200) -> str:
+    """`repr(value)` for a message: cut, and words of our own where the value's `__repr__` raises."""
+    try:
+        text = repr(value)
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a user's `__repr__` does, there must be a message
+        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 20]}... ({len(text)} characters)"
+
+
+class Interrupt(BaseException):
+    """Raised into running user code by the process that runs it, to end the step: a real Ctrl-C in a test, a call that is given up.
+
+    Whatever else user code raises, an interrupt of its own making included, is the outcome of its call.
+    """
 
 
 class PaspsError(Exception):

@@ -16,6 +16,9 @@ DEFAULT_STREAM = "default"
 TICK_STREAM = "__tick"
 SYSTEM_COMPONENT = "__system"
 
+PENDING, DONE, FAILED = 0, 1, 2
+"""`Tuple.state`: a tuple leaves PENDING once, and later verdicts on it are ignored."""
+
 
 class Stream(msgspec.Struct, frozen=True):
     """A declared output: its fields in order, its name, and whether its producer picks the receiving task."""

@@ -7,13 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from pasps.errors import Interrupt
+
 SetAlarm = Callable[[float], object]
 """From now on a call has so many seconds; a call that swallows the first interruption is interrupted again after as many."""
 _LEAST_SECONDS = 0.001
 """Zero would turn the alarm off."""
 
 
-class GivenUp(BaseException):
+class GivenUp(Interrupt):
     """Raised in the call. No Exception, so that neither user code nor the runtime takes it for an error of an event."""
 
 

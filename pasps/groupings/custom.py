@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
+from operator import index
 from typing import Any
 
 from pasps.clock import Clock
-from pasps.errors import GroupingError
+from pasps.errors import GroupingError, shown
 from pasps.groupings.base import Pick, Row, TargetView
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 
@@ -38,7 +39,8 @@ class CustomSplitter:
         self._source_task = source_task
         self._now = clock.now
         self._context = context
-        self._tasks: range | None = None
+        self._tasks = range(0)
+        self._prepared = False
         self._loads = LoadTable(0)
         self._version = 0
         self._told = float("-inf")
@@ -46,34 +48,48 @@ class CustomSplitter:
 
     def refresh(self, view: TargetView) -> None:
         self._loads = view.loads
-        if self._tasks is None:
-            self._tasks = range(self._first, self._first + view.tasks)
-            prepare = getattr(self._grouping, "prepare", None)
-            if prepare is not None:
-                prepare(self._context, self._stream, list(self._tasks))
+        self._tasks = range(self._first, self._first + view.tasks)
+        if not self._prepared:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        prepare = getattr(self._grouping, "prepare", None)
+        if prepare is not None:
+            prepare(self._context, self._stream, list(self._tasks))
+        self._prepared = True
 
     def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
+        if not self._prepared:  # it raised, and may not the next time
+            self._prepare()
         if self._refresh_load is not None and self._version != self._loads.version:
             self._tell()
-        choose, source_task, first = self._grouping.choose_tasks, self._source_task, self._first
-        tasks = self._tasks or range(0)
+        choose, source_task, first, tasks = self._grouping.choose_tasks, self._source_task, self._first, self._tasks
         picked: defaultdict[int, list[int]] = defaultdict(list)
         for position, row in enumerate(rows):
             chosen = choose(source_task, row)
             if not isinstance(chosen, (list, tuple)):
-                raise GroupingError(f"{self._where}: choose_tasks returned {chosen!r}, expected a list of task ids")
+                raise GroupingError(f"{self._where}: choose_tasks returned {shown(chosen)}, expected a list of task ids")
             for task in chosen:
-                if not isinstance(task, int) or task not in tasks:
+                number = task if task.__class__ is int else _whole(task)
+                if number not in tasks:
                     raise GroupingError(
-                        f"{self._where}: choose_tasks returned {chosen!r}, in which {task!r} is no task of the target; "
+                        f"{self._where}: choose_tasks returned {shown(chosen)}, in which {shown(task)} is no task of the target; "
                         f"expected ids from {tasks.start} to {tasks.stop - 1}, as given to prepare() in target_tasks"
                     )
-                picked[task - first].append(position)
+                picked[number - first].append(position)
         return list(picked.items())
 
     def _tell(self) -> None:
         now = self._now()
-        if self._refresh_load is None or now - self._told < REPORT_SECONDS or self._tasks is None:
+        if self._refresh_load is None or now - self._told < REPORT_SECONDS:
             return
         self._told, self._version = now, self._loads.version
         self._refresh_load({task: self._loads.waiting(index, now) for index, task in enumerate(self._tasks)})
+
+
+def _whole(task: Any) -> int:
+    """A task id of another integer type, as numpy's; -1, which none has, for what is no integer."""
+    try:
+        return -1 if isinstance(task, bool) else index(task)
+    except TypeError:
+        return -1

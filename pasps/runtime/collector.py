@@ -1,66 +1,21 @@
-"""What `self.emit`, `self.ack` and `self.fail` of a bolt do: record, cheaply; the executor settles when the step is over.
-
-A record list holds plain rows (default stream, anchored to the tuple in hand) and the records below, in order.
-"""
+"""What `self.emit`, `self.ack` and `self.fail` of a bolt do: check and record, cheaply; the settler carries it out after the call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from operator import index
+from typing import Any, NoReturn
 
 from pasps.api.tuples import DEFAULT_STREAM, Tuple
-from pasps.errors import EmitError
-from pasps.runtime.batch import Row
+from pasps.errors import EmitError, shown
 from pasps.runtime.emitter import Delivery, Emitter, Port
+from pasps.runtime.outcome import Emission, Records, Verdict, row_of
 
+Ask = Callable[[Callable[[], list[Delivery]]], list[Delivery]]
+"""Has the worker's loop do something, and waits for what comes of it."""
 
-class Emission:
-    """An emit with options."""
-
-    __slots__ = ("anchors", "deliveries", "direct_task", "port", "row")
-
-    def __init__(
-        self, port: Port, row: Row, anchors: list[Tuple] | None, direct_task: int | None, deliveries: list[Delivery] | None
-    ) -> None:
-        self.port = port
-        self.row = row
-        self.anchors = anchors
-        self.direct_task = direct_task
-        self.deliveries = deliveries
-
-
-class Verdict:
-    """An explicit ack or fail."""
-
-    __slots__ = ("good", "tup")
-
-    def __init__(self, tup: Tuple, good: bool) -> None:
-        self.tup = tup
-        self.good = good
-
-
-class Raised:
-    """`process` raised: ends the records of its tuple."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-class Quiet(Exception):  # noqa: N818 - a mark, never raised
-    """In `Raised`: the rest of a batch that failed as a whole; one report is enough."""
-
-
-def row_of(values: Any, port: Port) -> Row:
-    """`values` as a row of the stream, or EmitError that says what it is instead."""
-    if not isinstance(values, (list, tuple)):
-        raise EmitError(port.component, port.stream, f"emit takes a list or tuple of {port.width} values, got {values!r}")
-    if len(values) != port.width:
-        names = ", ".join(port.fields) or "no fields"
-        raise EmitError(port.component, port.stream, f"expected {port.width} values ({names}), got {len(values)}: {values!r}")
-    return tuple(values)
+_OUTSIDE = "emit, ack and fail work only during a call of process, process_batch, process_tick or finish"
 
 
 def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task: int | None) -> Port:
@@ -69,37 +24,62 @@ def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task
     if port is None:
         declared = ", ".join(sorted(ports)) or "none"
         raise EmitError(component, stream, f"not declared in outputs; declared: {declared}")
-    if port.direct and direct_task is None:
-        raise EmitError(component, stream, "a direct stream needs direct_task=")
-    if direct_task is not None and not port.direct:
+    if direct_task is None:
+        if port.direct:
+            raise EmitError(component, stream, "a direct stream needs direct_task=")
+        return port
+    if not port.direct:
         raise EmitError(component, stream, "direct_task= needs a stream declared with direct=True")
+    _check_task(port, direct_task)
     return port
 
 
+def _check_task(port: Port, task: Any) -> None:
+    receivers = [range(lane.first_task, lane.first_task + len(lane.targets)) for lane in port.lanes if lane.direct]
+    try:
+        known = not isinstance(task, bool) and any(index(task) in tasks for tasks in receivers)
+    except TypeError:
+        known = False
+    if not known and receivers:
+        ids = ", ".join(f"{tasks.start} to {tasks.stop - 1}" for tasks in receivers)
+        raise EmitError(port.component, port.stream, f"direct_task={shown(task)} is no task that subscribes to it; those are {ids}")
+
+
 class Collector:
-    """The collector of one bolt instance; everything it does happens when the running step is settled."""
+    """The collector of one bolt instance that runs inline. What it records goes to `begin`'s list until `end`; outside it refuses."""
 
-    __slots__ = ("append", "emitter", "out", "plain", "width")
+    __slots__ = ("append", "component", "emitter", "out", "plain", "width")
 
-    may_choose = True
-
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, component: str, emitter: Emitter) -> None:
+        self.component = component
         self.emitter = emitter
-        self.out: list[Any] = []
-        self.append = self.out.append
+        self.out: Records | None = None
+        self.append: Callable[[Any], None] = self._refuse
         default = emitter.ports.get(DEFAULT_STREAM)
         self.plain = True  # nothing but rows of the default stream, and no verdicts, since `begin`
         self.width = -1 if default is None or default.direct else default.width
 
-    def records(self) -> list[Any]:
-        """Where records go now."""
-        return self.out
-
-    def begin(self) -> list[Any]:
-        """A fresh record list for the next step."""
-        self.out = []
-        self.append = self.out.append
+    def begin(self, *, needs_anchors: bool = False) -> Records:
+        """A fresh record list for the call that follows."""
+        out = self.out = Records(needs_anchors=needs_anchors)
+        # emissions without anchors of a batch have to be looked at, so none of them may take the short way
+        self.append = self._refuse_loose if needs_anchors else out.append
         self.plain = True
+        return out
+
+    def end(self) -> None:
+        """The call is over."""
+        self.out = None
+        self.append = self._refuse
+
+    def records(self) -> Records:
+        """Where records go now.
+
+        Raises:
+            EmitError: no call is under way.
+        """
+        if self.out is None:
+            self._refuse(None)
         return self.out
 
     def emit(
@@ -128,44 +108,68 @@ class Collector:
         direct_task: int | None,
         need_task_ids: bool,
     ) -> list[int] | None:
-        component = next(iter(self.emitter.ports.values())).component if self.emitter.ports else ""
-        port = port_for(self.emitter.ports, component, stream or DEFAULT_STREAM, direct_task)
+        records = self.records()
+        port = port_for(self.emitter.ports, self.component, stream or DEFAULT_STREAM, direct_task)
         row = row_of(values, port)
-        listed = [anchors] if isinstance(anchors, Tuple) else None if anchors is None else list(anchors)
-        deliveries = None
-        if need_task_ids:
-            if not self.may_choose:
-                raise EmitError(component, port.stream, "need_task_ids=True is only possible for inline and async bolts")
-            deliveries = self.emitter.choose(port, row, direct_task)
-        self.records().append(Emission(port, row, listed, direct_task, deliveries))
+        listed = self._anchors(port, anchors)
+        if listed is None and records.needs_anchors:
+            self._refuse_loose(row, port.stream)
+        deliveries = self._chosen(port, row, direct_task) if need_task_ids else None
+        records.append(Emission(port, row, listed, direct_task, deliveries))
         return None if deliveries is None else [lane.first_task + task for lane, task, _ in deliveries]
+
+    def _anchors(self, port: Port, anchors: Iterable[Tuple] | Tuple | None) -> list[Tuple] | None:
+        if anchors is None:
+            return None
+        listed: list[Any] = [anchors] if isinstance(anchors, Tuple) else list(anchors) if isinstance(anchors, Iterable) else [anchors]
+        wrong = next((anchor for anchor in listed if not isinstance(anchor, Tuple)), self)
+        if wrong is not self:
+            raise EmitError(self.component, port.stream, f"anchors= takes the tuples that were received, got {shown(wrong)}")
+        return listed
+
+    def _chosen(self, port: Port, row: Any, direct_task: int | None) -> list[Delivery]:
+        return self.emitter.choose(port, row, direct_task)
 
     def ack(self, tup: Tuple) -> None:
         """See `Bolt.ack`."""
-        self.plain = False
-        self.records().append(Verdict(tup, True))
+        self._judge(tup, True)
 
     def fail(self, tup: Tuple) -> None:
         """See `Bolt.fail`."""
+        self._judge(tup, False)
+
+    def _judge(self, tup: Tuple, good: bool) -> None:
+        if not isinstance(tup, Tuple):
+            verb = "ack" if good else "fail"
+            raise EmitError(self.component, DEFAULT_STREAM, f"{verb} takes a tuple that was received, got {shown(tup)}")
         self.plain = False
-        self.records().append(Verdict(tup, False))
+        self.records().append(Verdict(tup, good))
+
+    def _refuse(self, _: object) -> NoReturn:
+        raise EmitError(self.component, DEFAULT_STREAM, f"{_OUTSIDE}; {self._cure()}")
+
+    def _cure(self) -> str:
+        return "in initialize, activate, deactivate and close nothing can be sent"
+
+    def _refuse_loose(self, row: Any, stream: str = DEFAULT_STREAM) -> NoReturn:
+        problem = f"in process_batch, emit needs anchors= (or anchors=[] for none), got {shown(row)}"
+        raise EmitError(self.component, stream, problem)
 
 
 class ThreadCollector(Collector):
-    """For a bolt on its own thread: records only; groupings belong to the worker's loop."""
+    """For a bolt on its own thread. Groupings belong to the worker's loop, which is asked for a choice, and waited for."""
 
-    __slots__ = ()
+    __slots__ = ("ask",)
 
-    may_choose = False
+    def __init__(self, component: str, emitter: Emitter, ask: Ask) -> None:
+        super().__init__(component, emitter)
+        self.ask = ask
+
+    def _chosen(self, port: Port, row: Any, direct_task: int | None) -> list[Delivery]:
+        return self.ask(lambda: self.emitter.choose(port, row, direct_task))
 
 
-class CallRecords(list[Any]):
-    """The records of one awaited call; `over` once it has returned, when nobody reads them any more."""
-
-    over = False
-
-
-_running: ContextVar[CallRecords | None] = ContextVar("records of the running call")
+_running: ContextVar[Records | None] = ContextVar("records of the running call")
 
 
 class AsyncCollector(Collector):
@@ -174,21 +178,23 @@ class AsyncCollector(Collector):
     __slots__ = ()
 
     @staticmethod
-    def enter(out: CallRecords) -> None:
+    def enter(out: Records) -> None:
         """The calling task writes its records to `out` from now on."""
         _running.set(out)
 
-    def records(self) -> list[Any]:
+    def records(self) -> Records:
         """Where the running call's records go.
 
         Raises:
-            EmitError: there is no call: a task that the call started goes on after it.
+            EmitError: there is no call, or a task that the call started goes on after it.
         """
         records = _running.get(None)
         if records is None or records.over:
-            component = next(iter(self.emitter.ports.values())).component if self.emitter.ports else ""
-            raise EmitError(component, DEFAULT_STREAM, "emit, ack and fail work only until `process` returns; await what it starts")
+            self._refuse(None)
         return records
+
+    def _cure(self) -> str:
+        return "await what a call starts before it returns"
 
     def emit(
         self,

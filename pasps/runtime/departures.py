@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from pasps.errors import WireError
+from pasps.api.component import Component
+from pasps.errors import Interrupt, WireError
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.host_changes import HostChanges, in_use
 from pasps.runtime.hosting import Hosting
@@ -32,6 +35,7 @@ class Departures:
         self._reports = parts.reports
         self._probes = 0
         self.by_key: dict[Key, Departure] = {}
+        self._hushed: set[BoltExecutor] = set()
 
     # ---- what peers say
 
@@ -64,6 +68,7 @@ class Departures:
 
     def progress(self, marked: int) -> None:
         """Take every departure as far as it can go now; `marked` is the newest table that every live worker has marked."""
+        waiting: set[BoltExecutor] = set()
         for departure in list(self.by_key.values()):
             if departure.version > marked:
                 continue
@@ -72,7 +77,15 @@ class Departures:
             if departure.state == "QUIET" and not in_use(departure.slot, departure.former):
                 self._probe(departure)
             if departure.state == "PROBING" and not departure.awaited:
-                self._hand_over(departure)
+                host = departure.slot.host
+                # its hook runs on the thread that it shares with other tasks, and the loop is not to wait for their calls
+                if isinstance(host, BoltExecutor) and _has_hook(departure) and not host.hush():
+                    waiting.add(host)
+                else:
+                    self._hand_over(departure)
+        for host in self._hushed - waiting:
+            host.unhush()
+        self._hushed = waiting
 
     def _silence(self, departure: Departure) -> None:
         """All that older tables routed here has come: take it and the task out of service."""
@@ -132,9 +145,12 @@ class Departures:
             return None, False
         instance: Any = slot.instance
         try:
-            instance.on_move_out()
+            if _has_hook(departure):
+                self._call(slot, instance.on_move_out)
             return freeze(instance), False
-        except Exception as error:  # noqa: BLE001 - whatever an attribute raises: the task stays
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever an attribute raises: the task stays
             self.call_back_in(slot)
             named = unmovable_now(instance, slot.component, slot.task, error)
             self._reports.move_failed(departure.version, slot.component, slot.task, named.attribute, named.reason)
@@ -144,8 +160,18 @@ class Departures:
         """`on_move_in` of an instance that stays after all."""
         if slot.collector is None or slot.instance is None:
             return
-        try:
-            slot.instance.on_move_in(self._hosting.context(slot.component, slot.task, None))
-        except Exception as error:  # noqa: BLE001 - a hook of the user's: reported
-            if isinstance(slot.host, BoltExecutor):
-                self._hosting.report(slot.host, error)
+        instance, host = slot.instance, slot.host
+        if type(instance).on_move_in is Component.on_move_in or not isinstance(host, BoltExecutor):
+            return
+        host.hook(lambda: instance.on_move_in(self._hosting.context(slot.component, slot.task, None)), partial(self._hosting.told, host))
+
+    @staticmethod
+    def _call(slot: TaskSlot, hook: Callable[[], None]) -> None:
+        if isinstance(slot.host, BoltExecutor):
+            slot.host.call(hook)
+
+
+def _has_hook(departure: Departure) -> bool:
+    """Whether its instance wants to know that it leaves."""
+    instance = departure.slot.instance
+    return departure.has_instance and isinstance(instance, Component) and type(instance).on_move_out is not Component.on_move_out

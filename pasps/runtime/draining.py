@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from pasps.runtime.hosting import Hosting
 from pasps.runtime.parts import Parts
 from pasps.runtime.table_keeper import TableKeeper
 from pasps.runtime.task_moves import TaskMoves
@@ -13,11 +11,11 @@ from pasps.runtime.task_moves import TaskMoves
 class Draining:
     """One for each worker; `go_on` must be called after steps while it is `busy`, and whenever a mark came in."""
 
-    def __init__(self, parts: Parts, keeper: TableKeeper, moves: TaskMoves, close: Callable[[Any, str, int], None]) -> None:
+    def __init__(self, parts: Parts, keeper: TableKeeper, moves: TaskMoves, hosting: Hosting) -> None:
         self._parts = parts
         self._keeper = keeper
         self._moves = moves
-        self._close = close
+        self._hosting = hosting
 
     def busy(self) -> bool:
         """Whether anything is under way."""
@@ -29,8 +27,7 @@ class Draining:
         if table is None:
             return
         marked = self.marked()
-        if self._moves:
-            self._moves.progress(marked)
+        self._moves.progress(marked)
         for (component, replica), version in parts.pool.park(marked, self._is_empty):
             self._keeper.lifecycle((component, replica), "deactivate")
             parts.reports.parked(component, replica, version)
@@ -56,8 +53,8 @@ class Draining:
         """The replica is placed elsewhere now: close what it has here."""
         residents = self._parts.residents
         executor = residents.executors.pop((component, replica))
+        self._hosting.close_all(executor)
+        executor.stop()
         for slot in list(executor.slots.values()):
             residents.slots.pop((component, slot.task), None)
-            if slot.collector is not None and slot.instance is not None:
-                self._close(slot.instance, component, slot.task_id)
         self._parts.pool.drop((component, replica))

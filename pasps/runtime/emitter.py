@@ -11,6 +11,7 @@ from typing import Any
 
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import KEYED, Kind
+from pasps.errors import Interrupt
 from pasps.groupings.base import Pick, Splitter, TargetView
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
@@ -96,7 +97,9 @@ class Emitter:
                 picks = lane.splitter.split(rows)
             else:
                 deliveries = [(lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)]
-        except Exception as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
             self._route_each(port, rows, roots, edges, links, sender, error)
             return
         port.emitted += len(rows)
@@ -119,7 +122,7 @@ class Emitter:
         edges: list[int] | None,
         links: list[Links | None] | None,
         source: int,
-        error: Exception,
+        error: BaseException,
     ) -> None:
         """Some row cannot be routed: the others are, one by one; it fails and is reported."""
         if len(rows) > 1:
@@ -235,10 +238,25 @@ class Emitter:
         """A new activation table: groupings see it at once, and what is parked for a replica that was put out is routed anew.
 
         `views` gives the receivers of a component, `serves` says whether a target may still be sent to.
+
+        Raises:
+            BaseException: what a grouping of the user's raised when it was prepared, after everything else is done; it is
+                prepared again before it has to choose.
         """
+        raised: BaseException | None = None
         for port in self.ports.values():
             for lane in port.lanes:
-                lane.splitter.refresh(views(lane.targets[0].component))
+                try:
+                    lane.splitter.refresh(views(lane.targets[0].component))
+                except Interrupt:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - the others must know the table all the same
+                    raised = error
+        self._offer_anew(serves)
+        if raised is not None:
+            raise raised
+
+    def _offer_anew(self, serves: Callable[[Target], bool]) -> None:
         held, self.parked = self.parked, deque()
         for lane, batch in held:
             if lane.by_task or serves(lane.targets[batch.task]):

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
 from pasps.clock import Clock
+from pasps.errors import Interrupt
 from pasps.runtime.batch import Batch
-from pasps.runtime.collector import Raised
 from pasps.runtime.emitter import Emitter
 from pasps.runtime.inbox import Inbox
 from pasps.runtime.meter import Meter
-from pasps.runtime.settler import Flags, Settler
+from pasps.runtime.settler import Settler
 from pasps.runtime.task_slot import TaskSlot
+from pasps.runtime.ways import Way, run_call
 
 Schedule = Callable[["Executor"], None]
 
@@ -71,18 +71,26 @@ class Executor:
         """Whether everything it took is acked or failed, and all it emitted has left."""
         raise NotImplementedError
 
+    def call(self, hook: Callable[[], None]) -> None:
+        """Run a lifecycle hook of an instance where its user code runs, and wait for it; raises what the hook raises."""
+        hook()
+
+    def hook(self, hook: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
+        """The same without waiting: `then` hears on the worker's loop what the hook raised; at once, except for a thread's."""
+        then(raised_by(hook))
+
 
 class BoltExecutor(Executor):
-    """A replica of a bolt with the tasks it hosts; subclasses say how a tuple is run."""
+    """A replica of a bolt with the tasks it hosts; subclasses say where and when user code runs."""
 
-    __slots__ = ("_ticks", "flags", "inbox", "settler", "slots")
+    __slots__ = ("_ticks", "inbox", "settler", "slots", "way")
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
         self.inbox = Inbox(seat.release)
         self.slots: dict[int, TaskSlot] = {}
         self.settler: Settler
-        self.flags = Flags()
+        self.way: Way
         self._ticks: list[Tuple] = []
 
     def receive(self, batch: Batch) -> None:
@@ -99,30 +107,44 @@ class BoltExecutor(Executor):
         """Whether everything it took is acked or failed, and all it emitted has left."""
         return not self.inbox.count and not self.emitter.parked and all(slot.open == 0 for slot in self.slots.values())
 
-    def call(self, hook: Callable[[], None]) -> None:
-        """Run a lifecycle hook of an instance where its `process` runs; raises what the hook raises."""
-        hook()
+    def hush(self) -> bool:
+        """Whether `call` would find nothing under way; if not, no more is begun until `unhush`, so that it soon will."""
+        return True
+
+    def unhush(self) -> None:
+        """Go on."""
+
+    def stop(self) -> None:
+        """It is not used any more: what it has begun and been given ends, and no more comes. Does not wait."""
+
+    def wait_stopped(self, seconds: float) -> None:
+        """Wait for that, and for what its hooks led to."""
 
     def run_ticks(self) -> None:
         """Run the waiting tick, if there is one, on every task."""
         ticks, self._ticks = self._ticks, []
         for tup in ticks:
             for slot in list(self.slots.values()):
-                if slot.held is None:  # else its instance is on its way to or from another host
+                if self.has(slot):
                     self.run_tick(slot, tup)
+
+    def has(self, slot: TaskSlot) -> bool:
+        """Whether the task runs here: its instance is not on its way to or from another host."""
+        return slot.held is None and self.slots.get(slot.task) is slot
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, on the worker's loop."""
-        records = slot.collector.begin() if slot.collector is not None else []
-        self._call_tick(slot, tup, records)
-        self.settler.settle(None, records, self.flags, slot)
-        self.settler.flush(slot)
-
-    def _call_tick(self, slot: TaskSlot, tup: Tuple, records: list[Any]) -> None:
         handler = getattr(slot.instance, "process_tick", None)
-        if handler is None:
-            return
-        try:
-            handler(tup)
-        except Exception as error:  # noqa: BLE001 - the step's door: reported, the worker goes on
-            records.append(Raised(error))
+        if handler is not None:
+            self.settler.settle_alone(slot, run_call(slot.collector, "process_tick", handler, tup))
+
+
+def raised_by(hook: Callable[[], None]) -> BaseException | None:
+    """Run a hook of the user's; what it raised."""
+    try:
+        hook()
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the door of hooks: whoever asked decides
+        return error
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -26,13 +27,13 @@ from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw
 from pasps.runtime.origin import Origin
 from pasps.runtime.pace import Pace, Whole
-from pasps.runtime.runners import make_runner
 from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.spout_collector import SpoutCollector
 from pasps.runtime.spout_executor import SpoutExecutor
 from pasps.runtime.target import Target
 from pasps.runtime.task_slot import TaskSlot
-from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor, WaitingExecutor
+from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor
+from pasps.runtime.ways import make_way
 
 MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report], Emitter]
 
@@ -83,18 +84,17 @@ class Hosting:
         """The executor of one replica, without tasks yet."""
         services, settings = self._services, self.settings[plan.id]
         sample = plan.make() if plan.shape == "function" else None
-        batched = bool(getattr(sample, "batch", False))
         seat = Seat(plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
             executor = InlineExecutor(seat, settings.flush_interval_seconds, services.release_output, pace)
         elif plan.execution == "async":
-            executor = AsyncExecutor(seat, batched, plan.max_batch, plan.concurrency)
+            executor = AsyncExecutor(seat, plan.max_batch, plan.concurrency)
             executor.bind(services.spawn)
         else:
             # one call runs, one waits for the thread, so that the thread need not wait for the loop
-            executor = ThreadExecutor(seat, batched, plan.max_batch, 2)
+            executor = ThreadExecutor(seat, plan.max_batch, 2)
             executor.bind(services.notify)
         self._equip(executor, plan, sample)
         return executor
@@ -102,17 +102,18 @@ class Hosting:
     def _equip(self, executor: BoltExecutor, plan: ComponentPlan, sample: Any) -> None:
         services = self._services
 
-        def report(error: BaseException) -> None:
+        def tell(task_id: int, error: BaseException) -> None:
             executor.meter.errors += 1
-            services.report(plan.id, plan.first_task + executor.replica, error)
+            services.report(plan.id, task_id, error)
 
-        executor.emitter = self._emitter(plan, plan.first_task + executor.replica, executor, report)
-        executor.settler = Settler(executor.emitter, services.acks, services.ids, executor.meter, report)
+        def warn(task_id: int, text: str) -> None:
+            services.report(plan.id, task_id, text)
+
+        task_id = plan.first_task + executor.replica
+        executor.emitter = self._emitter(plan, task_id, executor, partial(tell, task_id))
         origins = {edge.index: Origin(self._blueprint, edge) for edge in plan.inputs}
-        if isinstance(executor, WaitingExecutor):
-            executor.origins = origins
-        if isinstance(executor, InlineExecutor):
-            executor.runner = make_runner(plan, executor.settler, origins, executor.flags, report, sample)
+        executor.settler = Settler(executor.emitter, services.acks, services.ids, executor.meter, origins, tell)
+        executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
 
     def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor, report: Report) -> Emitter:
         ports = {}
@@ -146,8 +147,10 @@ class Hosting:
         """A task without an instance yet, hosted by `executor`."""
         slot = TaskSlot(plan.id, task, plan.first_task + task, executor)
         if plan.shape != "function":
-            kinds: dict[str, type[Collector]] = {"inline": Collector, "async": AsyncCollector, "thread": ThreadCollector}
-            slot.collector = kinds[plan.execution](executor.emitter)
+            if isinstance(executor, ThreadExecutor):
+                slot.collector = ThreadCollector(plan.id, executor.emitter, executor.ask)
+            else:
+                slot.collector = (AsyncCollector if plan.execution == "async" else Collector)(plan.id, executor.emitter)
         return slot
 
     def fill(self, slot: TaskSlot, executor: BoltExecutor) -> None:
@@ -186,17 +189,23 @@ class Hosting:
         """An exception of a spout's `initialize`."""
         self._services.report(plan.id, plan.first_task + replica, error)
 
+    def close_all(self, executor: BoltExecutor) -> None:
+        """Call `close` of every instance that a replica has."""
+        for slot in executor.slots.values():
+            if slot.collector is not None and slot.instance is not None:
+                self.close(executor, slot.instance)
+
     def close(self, executor: Executor, instance: Any) -> None:
-        """Call an instance's `close`; what it raises is reported."""
-        try:
-            instance.close()
-        except Exception as error:  # noqa: BLE001 - a hook of the user's
+        """Call an instance's `close` where its user code runs; what it raises is reported."""
+        executor.hook(instance.close, partial(self.told, executor))
+
+    def told(self, executor: Executor, error: BaseException | None) -> None:
+        """What became of a hook that nobody waits for: an exception is reported, and the others run all the same."""
+        if error is not None:
             self.report(executor, error)
 
     def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
-        executor.flags = Flags(anchor=instance.auto_anchor, ack=instance.auto_ack, fail=instance.auto_fail)
-        if isinstance(executor, InlineExecutor):
-            executor.runner.use(executor.flags)
+        executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=instance.auto_ack, fail=instance.auto_fail)
 
     def spout_executor(self, plan: ComponentPlan, task: int, start: SpoutStart) -> SpoutExecutor:
         """A spout task with an initialized instance, asleep."""

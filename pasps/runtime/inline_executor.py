@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from pasps.runtime.executor import BoltExecutor, Seat
 from pasps.runtime.pace import STEP_SECONDS, Pace, Whole
-from pasps.runtime.runners import Runner
 
 
 class InlineExecutor(BoltExecutor):
@@ -15,11 +14,10 @@ class InlineExecutor(BoltExecutor):
     A chunk that took longer than the flush deadline has its output released at once (`release_output`).
     """
 
-    __slots__ = ("_flush_seconds", "_release_output", "pace", "runner")
+    __slots__ = ("_flush_seconds", "_release_output", "pace")
 
     def __init__(self, seat: Seat, flush_seconds: float, release_output: Callable[[], None], pace: Pace | Whole) -> None:
         super().__init__(seat)
-        self.runner: Runner
         self.pace = pace
         self._flush_seconds = flush_seconds
         self._release_output = release_output
@@ -32,7 +30,7 @@ class InlineExecutor(BoltExecutor):
         if self._ticks:
             self.run_ticks()
         now, pace, meter = self.clock.now, self.pace, self.meter
-        run, slots = self.runner.run, self.slots
+        run, settle, slots = self.way.run, self.settler.settle, self.slots
         start = before = now()
         while inbox.count and not emitter.parked:
             batch = inbox.take(pace.size)
@@ -40,7 +38,7 @@ class InlineExecutor(BoltExecutor):
             slot = slots[batch.task]
             slot.open += count
             sent = self._sent()
-            run(slot, batch)
+            settle(slot, batch, run(slot, batch))
             meter.ran(batch.edge, count)
             after = now()
             pace.learn(count, after - before, self._sent() - sent)

@@ -10,6 +10,7 @@ from functools import partial
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
+from pasps.errors import Interrupt
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import Hosting, SpoutStart
 from pasps.runtime.replica_pool import Key
@@ -44,7 +45,9 @@ class LateStarts:
         begun = self._clock.now()
         try:
             self._hosting.fill(slot, executor)
-        except Exception as error:
+        except Interrupt:
+            raise
+        except BaseException as error:
             if not self.live:
                 raise
             slot.instance = None
@@ -71,7 +74,9 @@ class LateStarts:
             return None
         try:
             executor = self._hosting.spout_executor(plan, replica, start)
-        except Exception as error:
+        except Interrupt:
+            raise
+        except BaseException as error:
             if not self.live:
                 raise
             self._hosting.report_start(plan, replica, error)

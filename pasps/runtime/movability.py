@@ -14,7 +14,7 @@ import cloudpickle
 
 from pasps.api.component import Component
 from pasps.api.context import TopologyContext
-from pasps.errors import UnmovableError
+from pasps.errors import Interrupt, UnmovableError
 from pasps.runtime.collector import Collector
 
 
@@ -50,7 +50,9 @@ def unmovable(instance: Component, component: str, task: int, context: TopologyC
     """Try whether the instance could move; None when it can. `on_move_out` and `on_move_in` run only if it needs them."""
     try:
         freeze(instance)
-    except Exception as error:  # noqa: BLE001 - whatever an attribute raises makes it unmovable
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever an attribute raises makes it unmovable
         if type(instance).on_move_out is not Component.on_move_out:
             return _tried(instance, component, task, context)
         return _named(instance, component, task, error)
@@ -61,14 +63,16 @@ def _tried(instance: Component, component: str, task: int, context: TopologyCont
     try:
         instance.on_move_out()
         freeze(instance)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above
         return _named(instance, component, task, error)
     finally:
         instance.on_move_in(context)
     return None
 
 
-def _named(instance: Component, component: str, task: int, error: Exception) -> UnmovableError:
+def _named(instance: Component, component: str, task: int, error: BaseException) -> UnmovableError:
     """Which attribute it is."""
     for name, value in vars(instance).items():
         if _fails(freeze, value):
@@ -79,11 +83,13 @@ def _named(instance: Component, component: str, task: int, error: Exception) -> 
 def _fails(function: Callable[[Any], Any], value: Any) -> bool:
     try:
         function(value)
-    except Exception:  # noqa: BLE001 - the question is only whether it raises
+    except Interrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - the question is only whether it raises
         return True
     return False
 
 
-def unmovable_now(instance: Component, component: str, task: int, error: Exception) -> UnmovableError:
+def unmovable_now(instance: Component, component: str, task: int, error: BaseException) -> UnmovableError:
     """The error for an instance that could move at the start and cannot now."""
     return _named(instance, component, task, error)

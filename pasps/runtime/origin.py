@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from pasps.api.blueprint import Blueprint, Edge
-from pasps.api.tuples import SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
+from pasps.api.tuples import DONE, SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
 from pasps.runtime.batch import Batch
 
 
@@ -39,4 +39,6 @@ class Origin:
 def tick_tuple(seconds: float) -> Tuple:
     """A tick, as Storm has it: its value is the interval."""
     fields: Sequence[str] = ("seconds",)
-    return Tuple(values_type(tuple(fields))((seconds,)), 0, 0, Source(SYSTEM_COMPONENT, TICK_STREAM, -1, ("seconds",)))
+    source = Source(SYSTEM_COMPONENT, TICK_STREAM, -1, ("seconds",))
+    # nobody waits for a tick: a verdict on it, or an anchor, must count for nothing
+    return Tuple(values_type(tuple(fields))((seconds,)), 0, 0, source, state=DONE)

@@ -1,8 +1,77 @@
-"""What a worker tells its controller, as a protocol: the daemon that holds the control connection implements it."""
+"""What a worker tells its controller: the protocol, which the daemon implements that holds the control connection, and its words."""
 
 from __future__ import annotations
 
+import os
+import traceback
+from collections.abc import Iterator
 from typing import Protocol
+
+from pasps.errors import Interrupt, PaspsError
+
+MOST_CHARACTERS = 8_000
+"""Of what is told of one exception; the text of an exception is a user's, and may be as long as the input that it is about."""
+_MOST_FRAMES = 60
+"""The innermost ones; a recursion that went too deep has a thousand."""
+_HOME = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_USED_AS_USER_CODE = tuple(_HOME + room + os.sep for room in ("spouts", "connectors"))
+
+
+def told_of(error: BaseException | str) -> str:
+    """An exception of user code in words that can travel: valid Unicode, cut, and with the frames of user code alone.
+
+    What this package says of a call of the user's is one line with the user's own line of code; never raises for what is in `error`.
+    """
+    if isinstance(error, str):
+        return plain(error)
+    try:
+        trace = traceback.TracebackException.from_exception(error, limit=-_MOST_FRAMES)
+        for part in _chain(trace, set()):
+            part.stack = _of_user(part.stack)
+        if isinstance(error, PaspsError) and not error.__cause__:
+            return plain(_one_line(error, trace.stack))
+        return plain("".join(map(_short, trace.format())).rstrip())
+    except Interrupt:
+        raise
+    except BaseException as another:  # noqa: BLE001 - whatever the exception's own methods do, there must be words for it
+        return f"{type(error).__name__}, which cannot be told: telling it raised {type(another).__name__}"
+
+
+def plain(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The text as any encoder takes it, and no longer than `most`: begin and end are kept."""
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]}\n... ({len(text)} characters) ...\n{text[-(most // 3) :]}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _short(line: str) -> str:
+    return plain(line, MOST_CHARACTERS // 2)
+
+
+def _chain(trace: traceback.TracebackException | None, seen: set[int]) -> Iterator[traceback.TracebackException]:
+    """The exception with what caused it, and what it groups."""
+    if trace is None or id(trace) in seen:
+        return
+    seen.add(id(trace))
+    yield trace
+    for part in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
+        yield from _chain(part, seen)
+
+
+def _of_user(stack: traceback.StackSummary) -> traceback.StackSummary:
+    return traceback.StackSummary.from_list([frame for frame in stack if _is_user(frame.filename)])
+
+
+def _is_user(filename: str) -> bool:
+    return not filename.startswith(_HOME) or filename.startswith(_USED_AS_USER_CODE)
+
+
+def _one_line(error: PaspsError, stack: traceback.StackSummary) -> str:
+    text = f"{type(error).__name__}: {error}"
+    if not stack:
+        return text
+    last = stack[-1]
+    return f"{text}, in {last.name} ({os.path.basename(last.filename)}:{last.lineno}): {last.line}"
 
 
 class Reports(Protocol):

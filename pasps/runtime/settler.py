@@ -1,7 +1,7 @@
-"""The end of a step: what it emitted gets its lineage and is routed, what it finished is acked or failed.
+"""The end of a step, the same for every way to run a bolt: failures are told and fail their tuples, the rest is routed and acked.
 
-`settle` is the general way, tuple by tuple; `pass_on`, `ack_all` are the ways of whole batches that need no more.
-Called by the executors on the worker's loop; calls the emitter and the ack box.
+`settle` takes the outcome of a batch; columns go on as they are, calls are carried out one by one. Called by the executors on the
+worker's loop; calls the emitter and the ack box.
 """
 
 from __future__ import annotations
@@ -9,27 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pasps.api.tuples import DEFAULT_STREAM, Tuple
+from pasps.api.tuples import DEFAULT_STREAM, DONE, FAILED, PENDING, Tuple
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
 from pasps.runtime.batch import Batch, Links, Row
-from pasps.runtime.collector import Emission, Quiet, Raised, Verdict
 from pasps.runtime.emitter import Emitter, Port
 from pasps.runtime.lineage import split_edges, split_links
 from pasps.runtime.meter import Meter
+from pasps.runtime.origin import Origin
+from pasps.runtime.outcome import Call, Emission, Failure, Outcome, Verdict
 from pasps.runtime.task_slot import TaskSlot
-
-PENDING, ACKED, FAILED = 0, 1, 2
-"""`Tuple.state`: a tuple leaves PENDING once, and later verdicts on it are ignored."""
 
 
 class Flags:
-    """The switches of a bolt."""
+    """The switches of a bolt; `plain`: what a call emits belongs to its input, which is acked when the call returns."""
 
-    __slots__ = ("ack", "anchor", "fail")
+    __slots__ = ("ack", "anchor", "fail", "plain")
 
     def __init__(self, anchor: bool = True, ack: bool = True, fail: bool = True) -> None:
         self.anchor, self.ack, self.fail = anchor, ack, fail
+        self.plain = anchor and ack and fail
+
+
+TellFailure = Callable[[int, BaseException], None]
+"""Report an exception of user code in a task."""
 
 
 class _Owned:
@@ -46,22 +49,48 @@ class _Owned:
 
 
 class Settler:
-    """Of one executor. `flush` must follow every series of `settle` calls."""
+    """Of one executor."""
 
-    __slots__ = ("_acks", "_emitter", "_ids", "_meter", "_owned", "_report", "default")
+    __slots__ = ("_acks", "_emitter", "_ids", "_meter", "_origins", "_owned", "_tell", "default", "flags")
 
-    def __init__(self, emitter: Emitter, acks: AckBox, ids: IdSource, meter: Meter, report: Callable[[BaseException], None]) -> None:
+    def __init__(self, emitter: Emitter, acks: AckBox, ids: IdSource, meter: Meter, origins: dict[int, Origin], tell: TellFailure) -> None:
         self._emitter = emitter
         self._acks = acks
         self._ids = ids
         self._meter = meter
-        self._report = report
+        self._origins = origins
+        self._tell = tell
         self._owned: dict[str, _Owned] = {}
         self.default: Port | None = emitter.ports.get(DEFAULT_STREAM)
+        self.flags = Flags()
 
-    # ---- whole batches
+    def settle(self, slot: TaskSlot, batch: Batch, outcome: Outcome) -> None:
+        """Carry out what became of a batch."""
+        if outcome.calls is None and self.flags.plain:
+            if outcome.counts is None:
+                self._pass_on(batch, outcome.rows, slot)
+                return
+            if not (outcome.rows or outcome.failures):
+                self._ack_all(batch, slot)
+                return
+            if batch.links is None:
+                self._spread(batch, outcome.rows, outcome.counts, outcome.failures or {}, slot)
+                return
+        tups = outcome.tups if outcome.tups is not None else self._origins[batch.edge].tuples(batch)
+        if outcome.loose:
+            self._carry_out(None, outcome.loose, slot)
+        for tup, call in zip(tups, outcome.as_calls(), strict=True):
+            self._settle_call(tup, call, slot)
+        self._flush(slot)
 
-    def pass_on(self, batch: Batch, rows: list[Row], slot: TaskSlot) -> None:
+    def settle_alone(self, slot: TaskSlot, call: Call) -> None:
+        """Carry out a call that had no input: a tick, a hook that may emit."""
+        self._settle_call(None, call, slot)
+        self._flush(slot)
+
+    # ---- in columns
+
+    def _pass_on(self, batch: Batch, rows: list[Row], slot: TaskSlot) -> None:
         """One output for each input: ids are handed on as they are, and the ledger need not hear of it."""
         self._meter.acked += len(rows)
         slot.open -= len(rows)
@@ -70,30 +99,30 @@ class Settler:
         else:
             self._emitter.route(self.default, rows, batch.roots, batch.edges, batch.links, slot.task_id)
 
-    def ack_all(self, batch: Batch, slot: TaskSlot) -> None:
+    def _ack_all(self, batch: Batch, slot: TaskSlot) -> None:
         """No output."""
         self._meter.acked += len(batch.rows)
         slot.open -= len(batch.rows)
         self._ack_ids(batch.roots, batch.edges, batch.links)
 
-    def spread(self, batch: Batch, rows: list[Row], counts: list[int], slot: TaskSlot) -> None:
-        """`counts[i]` outputs for input i (-1: it failed), all to the default stream; no row has several roots."""
-        failed = [i for i, count in enumerate(counts) if count < 0]
-        self._meter.acked += len(counts) - len(failed)
-        self._meter.failed += len(failed)
+    def _spread(self, batch: Batch, rows: list[Row], counts: list[int], failures: dict[int, Failure], slot: TaskSlot) -> None:
+        """`counts[i]` outputs for input i, if it has not failed; no row has several roots."""
+        for failure in failures.values():
+            self._tell_once(failure, slot)
+        self._meter.acked += len(counts) - len(failures)
+        self._meter.failed += len(failures)
         slot.open -= len(counts)
         roots, edges = batch.roots, batch.edges
         if roots is None or edges is None:
-            self._route(rows, None, None, None, slot)
+            self._route(rows, None, None, slot)
             return
-        self._acks.fail([roots[i] for i in failed])
-        leaves = [i for i, count in enumerate(counts) if count == 0]
+        self._acks.fail([roots[i] for i in failures])
+        leaves = [i for i, count in enumerate(counts) if not count and i not in failures]
         if leaves:
             self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
-        positive = [max(0, count) for count in counts]
         if rows:
-            each = [root for root, count in zip(roots, positive, strict=True) for _ in range(count)]
-            self._route(rows, each, split_edges(edges, positive, self._ids), None, slot)
+            each = [root for root, count in zip(roots, counts, strict=True) for _ in range(count)]
+            self._route(rows, each, split_edges(edges, counts, self._ids), slot)
 
     def _ack_ids(self, roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None) -> None:
         if roots is None or edges is None:
@@ -103,19 +132,20 @@ class Settler:
             for root, edge in pairs or ():
                 self._acks.ack_one(root, edge)
 
-    def _route(
-        self, rows: list[Row], roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None, slot: TaskSlot
-    ) -> None:
+    def _route(self, rows: list[Row], roots: list[int] | None, edges: list[int] | None, slot: TaskSlot) -> None:
         if rows and self.default is not None:
-            self._emitter.route(self.default, rows, roots, edges, links, slot.task_id)
+            self._emitter.route(self.default, rows, roots, edges, None, slot.task_id)
 
-    # ---- tuple by tuple
+    # ---- call by call
 
-    def settle(self, tup: Tuple | None, records: list[Any], flags: Flags, slot: TaskSlot) -> None:
-        """Carry out the records of one call; `tup` None: they belong to no tuple (a tick, a batch as a whole)."""
-        if records and isinstance(records[-1], Raised):
-            self._settle_failure(tup, records[-1].error, flags, slot)
-            return
+    def _settle_call(self, tup: Tuple | None, call: Call, slot: TaskSlot) -> None:
+        if isinstance(call, Failure):
+            self._fail(tup, call, slot)
+        else:
+            self._carry_out(tup, call, slot)
+
+    def _carry_out(self, tup: Tuple | None, records: list[Any], slot: TaskSlot) -> None:
+        """The records of a call in order; `tup` None: they belong to no tuple."""
         own: list[tuple[Port, Row, Emission | None]] = []
         for record in records:
             if record.__class__ is tuple:
@@ -123,17 +153,18 @@ class Settler:
                 own.append((self.default, record, None))
             elif isinstance(record, Verdict):
                 # what was emitted before an explicit verdict must count for it, so it is settled first
-                own = self._settle_own(tup, own, flags, slot, last=False)
-                self.judge(record.tup, record.good, slot)
+                own = self._settle_own(tup, own, slot, last=False)
+                self._judge(record.tup, record.good, slot)
             elif record.anchors is None:
                 own.append((record.port, record.row, record))
             else:
                 self._emit_anchored(record.port, record.row, record.anchors, record, slot)
-        self._settle_own(tup, own, flags, slot, last=True)
+        self._settle_own(tup, own, slot, last=True)
 
     def _settle_own(
-        self, tup: Tuple | None, own: list[tuple[Port, Row, Emission | None]], flags: Flags, slot: TaskSlot, *, last: bool
+        self, tup: Tuple | None, own: list[tuple[Port, Row, Emission | None]], slot: TaskSlot, *, last: bool
     ) -> list[tuple[Port, Row, Emission | None]]:
+        flags = self.flags
         anchored = flags.anchor and tup is not None
         if not (last and flags.ack and tup is not None and tup.state == PENDING):
             for port, row, emission in own:
@@ -142,9 +173,9 @@ class Settler:
         if not anchored or not own:
             for port, row, emission in own:
                 self._own(port, row, 0, 0, None, emission, slot)
-            self.judge(tup, True, slot)
+            self._judge(tup, True, slot)
             return []
-        tup.state = ACKED
+        tup.state = DONE
         slot.open -= 1
         self._meter.acked += 1
         links = None if tup.links is None else tuple((root, edge ^ tup.children) for root, edge in tup.links)
@@ -187,23 +218,28 @@ class Settler:
         owned.links.append(links)
         owned.many = owned.many or links is not None
 
-    def _settle_failure(self, tup: Tuple | None, error: Exception, flags: Flags, slot: TaskSlot) -> None:
-        if not isinstance(error, Quiet):
-            self._report(error)
+    def _fail(self, tup: Tuple | None, failure: Failure, slot: TaskSlot) -> None:
+        self._tell_once(failure, slot)
+        for judged in failure.judged:  # what the call made of them was dropped with it, so an ack of theirs must not count
+            self._judge(judged, False, slot)
         if tup is None or tup.state != PENDING:
             return
-        if flags.fail:
-            self.judge(tup, False, slot)
-        elif flags.ack:  # auto_fail off: nobody will judge it any more, and it times out at its spout
+        if self.flags.fail:
+            self._judge(tup, False, slot)
+        elif self.flags.ack:  # auto_fail off: nobody will judge it any more, and it times out at its spout
             tup.state = FAILED
             slot.open -= 1
             self._meter.failed += 1
 
-    def judge(self, tup: Tuple, good: bool, slot: TaskSlot) -> None:
+    def _tell_once(self, failure: Failure, slot: TaskSlot) -> None:
+        if failure.told:
+            self._tell(slot.task_id, failure.error)
+
+    def _judge(self, tup: Tuple, good: bool, slot: TaskSlot) -> None:
         """Ack or fail one tuple, once."""
         if tup.state != PENDING:
             return
-        tup.state = ACKED if good else FAILED
+        tup.state = DONE if good else FAILED
         slot.open -= 1
         links = tup.links if tup.links is not None else ((tup.root, tup.edge),)
         if good:
@@ -215,8 +251,8 @@ class Settler:
             self._meter.failed += 1
             self._acks.fail([root for root, _ in links])
 
-    def flush(self, slot: TaskSlot) -> None:
-        """Route everything that `settle` collected."""
+    def _flush(self, slot: TaskSlot) -> None:
+        """Route everything that was collected call by call."""
         for stream in list(self._owned):
             self._flush_stream(stream, slot)
 

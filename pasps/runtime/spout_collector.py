@@ -8,8 +8,9 @@ from typing import Any
 from pasps.api.tuples import DEFAULT_STREAM
 from pasps.errors import EmitError
 from pasps.runtime.batch import Row
-from pasps.runtime.collector import port_for, row_of
+from pasps.runtime.collector import port_for
 from pasps.runtime.emitter import Delivery, Emitter, Port
+from pasps.runtime.outcome import row_of
 
 Chunk = tuple[Port, list[Row], list[Any]]
 """Rows of one stream with their tuple ids (None: untracked), in the order of emission."""

@@ -6,8 +6,10 @@ Called by the worker between two steps; the numbers in `apply` are the steps of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from pasps.activation import ActivationTable, Routing, moves
+from pasps.errors import Interrupt
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
@@ -168,10 +170,7 @@ class TableKeeper:
         for slot in executor.slots.values():
             if slot.collector is None or slot.instance is None:
                 continue
-            try:
-                executor.call(getattr(slot.instance, hook))
-            except Exception as error:  # noqa: BLE001 - a hook of the user's: reported, the replica works on
-                self._hosting.report(executor, error)
+            executor.hook(getattr(slot.instance, hook), partial(self._hosting.told, executor))
 
     def state(self, key: Key) -> ReplicaState:
         """The state of a replica of this worker."""
@@ -201,7 +200,14 @@ class TableKeeper:
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
         for executor in executors:
-            executor.emitter.refresh(views.__getitem__, self._serves)
+            try:
+                executor.emitter.refresh(views.__getitem__, self._serves)
+            except Interrupt:
+                raise
+            except BaseException as error:
+                if not self._late.live:
+                    raise
+                self._hosting.report(executor, error)
             if executor.emitter.parked:
                 executor.wake()
 

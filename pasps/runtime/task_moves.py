@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from pasps.errors import Interrupt
 from pasps.runtime.batch import Batch
 from pasps.runtime.departures import Departures
 from pasps.runtime.executor import BoltExecutor
@@ -152,7 +153,9 @@ class TaskMoves:
                 self._hosting.revive(slot, arrival.executor, message.state)
             elif not arrival.has_instance:
                 self._late.fill(slot, arrival.executor)
-        except Exception as error:  # noqa: BLE001 - the user's `__setstate__` or `on_move_in`
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the user's `__setstate__` or `on_move_in`
             self._hosting.report(arrival.executor, error)
             self._reports.move_failed(arrival.version, slot.component, slot.task, "on_move_in", f"{type(error).__name__}: {error}")
             return False

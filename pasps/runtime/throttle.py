@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class Throttle:
     """`pass_on` gives the texts to tell now."""
@@ -13,8 +15,8 @@ class Throttle:
         self._most = most
         self._seen: dict[str, tuple[float, int]] = {}
 
-    def pass_on(self, component: str, text: str, now: float) -> list[str]:
-        """The text itself, or nothing; with a word on those left out before it."""
+    def pass_on(self, component: str, text: Callable[[], str], now: float) -> list[str]:
+        """The text itself, which is made only then, or nothing; with a word on those left out before it."""
         start, count = self._seen.get(component, (now, 0))
         told: list[str] = []
         if now - start >= self._seconds:
@@ -22,4 +24,4 @@ class Throttle:
                 told.append(f"{count - self._most} more errors in {now - start:.0f} s were left out")
             start, count = now, 0
         self._seen[component] = (start, count + 1)
-        return [*told, text] if count < self._most else told
+        return [*told, text()] if count < self._most else told

@@ -1,6 +1,6 @@
 """Bolts that wait: `async def` on the worker's loop, or blocking code on a thread of its own.
 
-Both take tuples from the inbox one call at a time and settle each call on the loop when it is over.
+Both take tuples from the inbox one call at a time; the outcome of each call is settled on the loop when it is over.
 """
 
 from __future__ import annotations
@@ -8,88 +8,98 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from queue import SimpleQueue
 from typing import Any
 
 from pasps.api.tuples import Tuple
-from pasps.runtime.call import Call, settle_call, work_for
+from pasps.errors import ClosedError, Interrupt
+from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector
-from pasps.runtime.executor import BoltExecutor, Seat
-from pasps.runtime.origin import Origin
+from pasps.runtime.emitter import Delivery
+from pasps.runtime.executor import BoltExecutor, Seat, raised_by
+from pasps.runtime.outcome import Call, Outcome, Records
 from pasps.runtime.task_slot import TaskSlot
+from pasps.runtime.ways import run_call, wait_call
 
 _SWITCH_SECONDS = 0.0005
-_Hook = tuple[Callable[[], None], SimpleQueue[BaseException | None]]
-
-
-def _run_hook(hook: Callable[[], None], done: SimpleQueue[BaseException | None]) -> None:
-    try:
-        hook()
-    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-        done.put(error)
-    else:
-        done.put(None)
-
+_ASK_SECONDS = 0.005
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
+Answer = list[Delivery] | BaseException
+Then = Callable[[BaseException | None], None]
+
+
+class Work:
+    """A call of user code that is under way: of tuples (`batch`), or a tick. Filled where it runs, settled on the loop."""
+
+    __slots__ = ("alone", "batch", "outcome", "seconds", "slot", "tick")
+
+    def __init__(self, slot: TaskSlot, batch: Batch | None, tick: Tuple | None = None) -> None:
+        self.slot = slot
+        self.batch = batch
+        self.tick = tick
+        self.outcome: Outcome
+        self.alone: Call
+        self.seconds = 0.0
 
 
 class WaitingExecutor(BoltExecutor):
-    """Starts calls while fewer than `most_calls` are under way; `finished` ones are settled in the next step."""
+    """Starts calls while fewer than `most_calls` are under way; what `_finished` has is settled in the next step."""
 
-    __slots__ = ("_batched", "_finished", "_most_rows", "_tick_calls", "most_calls", "origins", "under_way")
+    __slots__ = ("_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
 
-    def __init__(self, seat: Seat, batched: bool, most_rows: int, most_calls: int) -> None:
+    def __init__(self, seat: Seat, most_rows: int, most_calls: int) -> None:
         super().__init__(seat)
-        self.origins: dict[int, Origin] = {}
         self.most_calls = most_calls
         self.under_way = 0
-        self._batched = batched
         self._most_rows = most_rows
-        self._finished: deque[Call] = deque()
-        self._tick_calls: deque[Call] = deque()
+        self._finished: deque[Work] = deque()
+        self._tick_calls: deque[Work] = deque()
+        self._hushed = False
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
         while self._finished:
             self._settle(self._finished.popleft())
-        if self.emitter.parked and not self.emitter.unpark():
+        if self._hushed or (self.emitter.parked and not self.emitter.unpark()):
             return
         if self._ticks:
             self.run_ticks()
         while self._tick_calls and self.under_way < self.most_calls:
-            self._begin(self._tick_calls.popleft())
+            work = self._tick_calls.popleft()
+            if self.has(work.slot):  # else it has moved on meanwhile, and gets its ticks there
+                self._begin(work)
         while self.inbox.count and self.under_way < self.most_calls and not self.emitter.parked:
             batch = self.inbox.take(self._most_rows)
             slot = self.slots[batch.task]
-            tups = self.origins[batch.edge].tuples(batch)
-            slot.open += len(tups)
-            self._begin(Call(slot, batch, tups, work_for(self.plan.shape, slot, batch, tups, self._batched)))
+            slot.open += len(batch.rows)
+            self._begin(Work(slot, batch))
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, in its turn among the other calls."""
-        handler = getattr(slot.instance, "process_tick", None)
-        if handler is not None and all(call.slot is not slot for call in self._tick_calls):
-            self._tick_calls.append(Call(slot, None, [], lambda: handler(tup)))
+        if slot.collector is not None and all(work.slot is not slot for work in self._tick_calls):
+            self._tick_calls.append(Work(slot, None, tup))
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, work: Work) -> None:
         self.under_way += 1
-        call.slot.running += 1
-        self.start(call)
+        work.slot.running += 1
+        self.start(work)
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, work: Work) -> None:
         self.under_way -= 1
-        call.slot.running -= 1
-        if call.batch is not None:
-            self.meter.ran(call.batch.edge, len(call.tups))
-            self.meter.seconds += call.seconds
-        settle_call(self.settler, call, self.plan.shape, self._batched, self.flags)
+        work.slot.running -= 1
+        if work.batch is None:
+            self.settler.settle_alone(work.slot, work.alone)
+            return
+        self.meter.ran(work.batch.edge, len(work.batch.rows))
+        self.meter.seconds += work.seconds
+        self.settler.settle(work.slot, work.batch, work.outcome)
 
     def used(self, seconds: float) -> None:
         """What its calls took is counted, on whatever thread, waiting included; not its steps on the loop."""
 
-    def start(self, call: Call) -> None:
+    def start(self, work: Work) -> None:
         """Begin the call; when it is over, `_finished` has it and the executor is woken."""
         raise NotImplementedError
 
@@ -107,22 +117,35 @@ class AsyncExecutor(WaitingExecutor):
         """How to start a coroutine."""
         self._spawn = spawn
 
-    def start(self, call: Call) -> None:
+    def start(self, work: Work) -> None:
         """Begin the call."""
-        self._spawn(self._run(call))
+        self._spawn(self._run(work))
 
-    async def _run(self, call: Call) -> None:
-        AsyncCollector.enter(call.records)
+    async def _run(self, work: Work) -> None:
+        records = Records()
+        AsyncCollector.enter(records)
         begun = self.clock.now()
-        try:
-            result = call.work()
-            call.outcome = await result if isinstance(result, Awaitable) else result
-        except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
-            call.outcome = error
-        call.seconds = self.clock.now() - begun
-        call.records.over = True
-        self._finished.append(call)
+        # nothing of the user's comes out of these: a call that is cancelled has failed, like any other
+        if work.batch is None:
+            work.alone = await wait_call(self.plan.id, records, "process_tick", work.slot.instance.process_tick, work.tick)
+        else:
+            work.outcome = await self.way.wait(work.slot, work.batch, records)
+        work.seconds = self.clock.now() - begun
+        records.over = True
+        self._finished.append(work)
         self.wake()
+
+
+class _Hook:
+    """A lifecycle hook for the thread. `done` is set when it has run; `then` hears of it on the loop, when there is one."""
+
+    __slots__ = ("done", "error", "hook", "then")
+
+    def __init__(self, hook: Callable[[], None], then: Then | None) -> None:
+        self.hook = hook
+        self.then = then
+        self.error: BaseException | None = None
+        self.done = threading.Event()
 
 
 class ThreadExecutor(WaitingExecutor):
@@ -131,59 +154,130 @@ class ThreadExecutor(WaitingExecutor):
     One call more than the running one is kept ready for the thread, so that it does not wait for the loop in between.
     """
 
-    __slots__ = ("_notify", "_queue", "_thread")
+    __slots__ = ("_hooks", "_hooks_under_way", "_notify", "_questions", "_queue", "_stopped", "_thread")
 
     def bind(self, notify: Callable[[BoltExecutor], None]) -> None:
         """How to wake the executor from another thread."""
         self._notify = notify
-        self._queue: SimpleQueue[Call | _Hook | None] = SimpleQueue()
+        self._queue: SimpleQueue[Work | _Hook | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._questions: deque[tuple[Callable[[], list[Delivery]], SimpleQueue[Answer]]] = deque()
+        self._hooks: deque[_Hook] = deque()
+        self._hooks_under_way = 0
+        self._stopped = False
 
-    def start(self, call: Call) -> None:
+    def step(self) -> None:
+        """Answer the thread, settle what is finished, start what may start."""
+        self._answer()
+        while self._hooks:
+            hook = self._hooks.popleft()
+            self._hooks_under_way -= 1
+            if hook.then is not None:
+                hook.then(hook.error)
+        super().step()
+
+    def start(self, work: Work) -> None:
         """Begin the call."""
-        self._ensure_thread()
-        self._queue.put(call)
+        self._give(work)
 
-    def _ensure_thread(self) -> None:
+    def _give(self, job: Work | _Hook) -> None:
         if self._thread is None:
             # a call that returns has to get the interpreter back from the loop; Python's own 5 ms is half of a short wait
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             name = f"{self.plan.id}[{self.replica}]"
             self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
             self._thread.start()
+        self._queue.put(job)
+
+    def idle(self) -> bool:
+        """Whether everything it took is acked or failed, and all it emitted has left."""
+        return self._hooks_under_way == 0 and super().idle()
+
+    # ---- hooks
 
     def call(self, hook: Callable[[], None]) -> None:
-        """Run the hook on the replica's thread, after what was given to it, and wait for it."""
-        if self.under_way:  # the loop must not wait for blocking code
-            hook()
-            return
-        self._ensure_thread()
-        done: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._queue.put((hook, done))
-        error = done.get()
-        if error is not None:
-            raise error
+        """Run the hook on the replica's thread, after what was given to it, and wait for it; raises what the hook raises.
+
+        The loop waits, too: where that matters, `hush` first.
+        """
+        job = _Hook(hook, None)
+        self._give(job)
+        while not job.done.wait(_ASK_SECONDS):
+            self._answer()  # a call before it may want to know something of the loop
+        if job.error is not None:
+            raise job.error
+
+    def hook(self, hook: Callable[[], None], then: Then) -> None:
+        """Run the hook on the replica's thread, after what was given to it; `then` hears on the loop what it raised."""
+        self._hooks_under_way += 1
+        self._give(_Hook(hook, then))
+
+    def hush(self) -> bool:
+        """Whether nothing is under way; if not, no more is begun until `unhush`."""
+        self._hushed = self.under_way > 0 or self._hooks_under_way > 0
+        return not self._hushed
+
+    def unhush(self) -> None:
+        """Go on."""
+        self._hushed = False
+        self.wake()
+
+    # ---- what the thread asks
+
+    def ask(self, question: Callable[[], list[Delivery]]) -> list[Delivery]:
+        """On the thread: have the loop choose, and wait for it."""
+        answer: SimpleQueue[Answer] = SimpleQueue()
+        self._questions.append((question, answer))
+        self._notify(self)
+        if self._stopped:  # nobody may step this executor any more
+            self._answer()
+        found = answer.get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _answer(self) -> None:
+        while self._questions:
+            try:
+                question, answer = self._questions.popleft()
+            except IndexError:  # the thread answers itself, once stopped
+                return
+            try:
+                answer.put(ClosedError(f"component {self.plan.id!r} is closed") if self._stopped else question())
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a grouping of the user's: raised where the question was asked
+                answer.put(error)
 
     def _loop(self) -> None:
         now = self.clock.now
-        while (call := self._queue.get()) is not None:
-            if isinstance(call, tuple):
-                _run_hook(*call)
+        while (job := self._queue.get()) is not None:
+            if isinstance(job, _Hook):
+                job.error = raised_by(job.hook)
+                job.done.set()
+                if job.then is not None:
+                    self._hooks.append(job)
+                    self._notify(self)
                 continue
-            collector = call.slot.collector
-            if collector is not None:
-                collector.out = call.records
-                collector.append = call.records.append
             begun = now()
-            try:
-                call.outcome = call.work()
-            except Exception as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
-                call.outcome = error
-            call.seconds = now() - begun
-            self._finished.append(call)
+            if job.batch is None:
+                slot = job.slot
+                job.alone = run_call(slot.collector, "process_tick", slot.instance.process_tick, job.tick)
+            else:
+                job.outcome = self.way.run(job.slot, job.batch)
+            job.seconds = now() - begun
+            self._finished.append(job)
             self._notify(self)
 
     def stop(self) -> None:
         """End the thread once it has done what it was given; does not wait for it."""
+        self._stopped = True
+        self._answer()
         if self._thread is not None:
             self._queue.put(None)
+
+    def wait_stopped(self, seconds: float) -> None:
+        """Wait for the thread to end after `stop`, and run what its hooks led to."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+        self.step()

@@ -6,7 +6,6 @@ The walk of a tuple starts and ends here: `step` runs executors, takes acks to t
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
-from pasps.clock import Clock
+from pasps.clock import Clock, Deadline
 from pasps.config import Settings
 from pasps.ids import IdSource
 from pasps.runtime.ack_courier import AckCourier
@@ -28,7 +27,7 @@ from pasps.runtime.origin import tick_tuple
 from pasps.runtime.parts import Parts, ack_box_for, targets_of
 from pasps.runtime.pump import Pump
 from pasps.runtime.replica_pool import Key, ReplicaState
-from pasps.runtime.reports import Reports
+from pasps.runtime.reports import Reports, told_of
 from pasps.runtime.switchboard import Switchboard, received, releaser
 from pasps.runtime.table_keeper import Positions, TableKeeper
 from pasps.runtime.task_moves import TaskMoves
@@ -37,6 +36,9 @@ from pasps.runtime.timers import Timers
 from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 3.0
+"""How long the end of a worker waits for calls that are under way on threads; its controller ends it after five anyway."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Worker:
         self.moves = TaskMoves(parts, self.hosting, received, late)
         self.keeper = TableKeeper(parts, self.hosting, self.moves, late)
         late.moves, late.place_spouts, late.started = self.moves.has, self._place_spouts, self._started
-        self._draining = Draining(parts, self.keeper, self.moves, self._close)
+        self._draining = Draining(parts, self.keeper, self.moves, self.hosting)
         self._courier = AckCourier(parts, self.keeper)
         self._loads = LoadReports(parts, self.pump.stepped, self.keeper)
         self.switchboard = Switchboard(parts, self.keeper, self.moves, self._draining, self._courier, self._loads, self.report_error)
@@ -183,17 +185,14 @@ class Worker:
     def close(self) -> None:
         """Call `close` of everything; exceptions are reported."""
         for executor in self.residents.executors.values():
-            for slot in executor.slots.values():
-                if slot.collector is not None and slot.instance is not None:
-                    self._close(slot.instance, executor.plan.id, slot.task_id)
-        for task, spout in self.residents.spouts.items():
-            self._close(spout.instance, spout.plan.id, task)
-
-    def _close(self, instance: Any, component: str, task: int) -> None:
-        try:
-            instance.close()
-        except Exception as error:  # noqa: BLE001 - a hook of the user's: reported, the others are closed too
-            self.report_error(component, task, error)
+            self.hosting.close_all(executor)
+            executor.stop()
+        for spout in self.residents.spouts.values():
+            self.hosting.close(spout, spout.instance)
+        # threads close one beside the other; a blocking call that is under way is given a while
+        deadline = Deadline(self.clock, _CLOSE_SECONDS)
+        for executor in self.residents.executors.values():
+            executor.wait_stopped(deadline.remaining() or 0.0)
 
     def _active_tasks(self, component: str) -> list[int]:
         table, plan = self.keeper.table, self.blueprint.components[component]
@@ -213,7 +212,6 @@ class Worker:
 
     def report_error(self, component: str, task: int, error: BaseException | str) -> None:
         """Tell the controller of an exception of user code, unless its component has told enough for now."""
-        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
-        for line in self._throttle.pass_on(component, text, self.clock.now()):
+        for line in self._throttle.pass_on(component, lambda: told_of(error), self.clock.now()):
             _log.error("component %s, task %d: %s", component, task, line)
             self._parts.reports.error(component, task, line)

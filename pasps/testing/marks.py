@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pasps.errors import Interrupt
+
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
@@ -41,7 +43,7 @@ class OnStream:
     direct_task: int | None = None
 
 
-class WorkerDies(BaseException):
+class WorkerDies(Interrupt):
     """Raised out of `next_tuple` at ABORT, through the step of the worker, to the run that owns the worker.
 
     No `Exception`: nothing in the runtime may catch it.

@@ -16,6 +16,7 @@ from pasps.runtime.batch import Row
 from pasps.testing.clock import FakeClock
 from pasps.testing.controller import StepController
 from pasps.testing.crew import Crew
+from pasps.testing.interrupts import Interrupted, let_interrupts_through
 from pasps.testing.marks import WorkerDies
 from pasps.testing.positions import SavedPositions
 from pasps.testing.stand_ins import Inputs, with_stand_ins
@@ -83,6 +84,13 @@ class StepRun:
 
     def step(self) -> bool:
         """One step of every worker and one pump of every link; True when there is more to do at once."""
+        try:
+            with let_interrupts_through():
+                return self._step_all()
+        except Interrupted as interrupted:
+            raise interrupted.error from None
+
+    def _step_all(self) -> bool:
         self.steps += 1
         self._crew.bell.answer()
         self._crew.coroutines.step()

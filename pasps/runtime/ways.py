@@ -1,0 +1,291 @@
+"""The four ways to run a bolt: a function, a function over batches, a class, a class over batches. Each gives an `Outcome`.
+
+`run` is called on the worker's loop or on a replica's own thread, `wait` is awaited on the loop. Whatever user code raises there
+is the outcome of its call; only an `Interrupt` passes through.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from pasps.api.blueprint import ComponentPlan
+from pasps.api.tuples import Tuple
+from pasps.errors import EmitError, Interrupt, shown
+from pasps.runtime.batch import Batch
+from pasps.runtime.collector import Collector
+from pasps.runtime.emitter import Port
+from pasps.runtime.origin import Origin
+from pasps.runtime.outcome import Call, Failure, Outcome, Records, Results, is_unfinished
+from pasps.runtime.proof import always_returns_row
+from pasps.runtime.task_slot import TaskSlot
+
+
+class Way(Protocol):
+    """How a batch is given to user code."""
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+
+    async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
+        """The same for code that is awaited: one row, or a batch where it takes batches. `records` is where it emits to."""
+
+
+class FunctionWay:
+    """A function bolt: one bare loop over the rows, and no object for each tuple."""
+
+    def __init__(self, results: Results, certain: bool) -> None:
+        """`certain`: every result is one row, so that none has to be looked at."""
+        self._results = results
+        self._certain = certain
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+        results: list[Any] = []
+        failures: dict[int, Failure] = {}
+        function, append, rows = slot.instance, results.append, iter(batch.rows)
+        while True:
+            try:
+                # no starmap: it would take a StopIteration of the function's for the end of the rows
+                for row in rows:
+                    append(function(*row))
+                break
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
+                failures[len(results)] = Failure(error)
+                append(None)
+        if self._certain and not failures:
+            return Outcome(results)
+        return self._results.outcome(results, failures)
+
+    async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
+        """Process the only row of the batch."""
+        try:
+            returned = slot.instance(*batch.rows[0])
+            result = await returned if isinstance(returned, Awaitable) else returned
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return Outcome.failed(1, error)
+        return self._results.outcome([result], {})
+
+
+class BatchFunctionWay:
+    """A function bolt that takes the list of rows and returns a list as long."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+        try:
+            return self._outcome(slot.instance(list(batch.rows)), len(batch.rows))
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return Outcome.failed(len(batch.rows), error)
+
+    async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
+        """Process every row of the batch."""
+        try:
+            returned = slot.instance(list(batch.rows))
+            return self._outcome(await returned if isinstance(returned, Awaitable) else returned, len(batch.rows))
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return Outcome.failed(len(batch.rows), error)
+
+    def _outcome(self, returned: Any, count: int) -> Outcome:
+        return self._results.outcome(self._results.paired(returned, count), {})
+
+
+class ClassWay:
+    """`Bolt.process`: the loop is kept bare, and one None after each tuple's records says where the next begin."""
+
+    def __init__(self, component: str, origins: dict[int, Origin], warn: Callable[[int, str], None]) -> None:
+        """`warn` tells of what is no failure, by task."""
+        self._component = component
+        self._origins = origins
+        self._warn = warn
+        self._warned = False
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+        collector: Collector = slot.collector
+        tups = self._origins[batch.edge].tuples(batch)
+        out = collector.begin()
+        failures: dict[int, Failure] = {}
+        process, end, left, done = slot.instance.process, out.append, iter(tups), 0
+        while True:
+            try:
+                for tup in left:
+                    if (returned := process(tup)) is not None:
+                        self._look_at(returned, slot)
+                    end(None)
+                break
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
+                done = out.count(None)
+                failures[done] = Failure(error, _judged_last(out))
+                end(None)
+        collector.end()
+        outcome = self._columns(out, len(tups)) if collector.plain and not failures else Outcome.of_calls(_split(out, failures))
+        outcome.tups = tups
+        return outcome
+
+    @staticmethod
+    def _columns(out: Records, count: int) -> Outcome:
+        """Rows of the default stream only, any number for each tuple."""
+        if len(out) == 2 * count and out[1::2].count(None) == count:
+            return Outcome(out[0::2])
+        if len(out) == count:
+            return Outcome([], [0] * count)
+        ends = [position for position, row in enumerate(out) if row is None]
+        counts = [end - start - 1 for start, end in zip([-1, *ends], ends, strict=False)]
+        return Outcome([row for row in out if row is not None], counts)
+
+    async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
+        """Process the only row of the batch."""
+        tups = self._origins[batch.edge].tuples(batch)
+        outcome = Outcome.of_calls([await wait_call(self._component, records, "process", slot.instance.process, tups[0])])
+        outcome.tups = tups
+        return outcome
+
+    def _look_at(self, returned: Any, slot: TaskSlot) -> None:
+        """What `process` returns is not read; most often somebody thought that it was."""
+        refuse_unfinished(returned, self._component, "process")
+        if not self._warned:
+            self._warned = True
+            self._warn(slot.task_id, f"what process returns is not sent, emit it with self.emit(...); it returned {shown(returned)}")
+
+
+def _judged_last(out: Records) -> list[Tuple]:
+    """The tuples that the last call in a chunk's records gave a verdict on."""
+    last = Records()
+    for record in reversed(out):
+        if record is None:
+            break
+        last.append(record)
+    return last.tuples()
+
+
+def _split(out: Records, failures: dict[int, Failure]) -> list[Call]:
+    """The records of each call of a chunk."""
+    calls: list[Call] = []
+    start = 0
+    for position, record in enumerate(out):
+        if record is None:
+            calls.append(failures.get(len(calls)) or out[start:position])
+            start = position + 1
+    return calls
+
+
+class BatchBoltWay:
+    """`BatchBolt.process_batch`: a returned list pairs with the inputs; anything else was emitted with anchors."""
+
+    def __init__(self, results: Results, origins: dict[int, Origin]) -> None:
+        self._results = results
+        self._origins = origins
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+        tups = self._origins[batch.edge].tuples(batch)
+        records = slot.collector.begin(needs_anchors=True)
+        try:
+            return self._outcome(slot.instance.process_batch(tups), tups, records)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return self._failed(error, tups, records)
+        finally:
+            slot.collector.end()
+
+    async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
+        """Process every row of the batch."""
+        tups = self._origins[batch.edge].tuples(batch)
+        records.needs_anchors = True
+        try:
+            returned = slot.instance.process_batch(tups)
+            return self._outcome(await returned if isinstance(returned, Awaitable) else returned, tups, records)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return self._failed(error, tups, records)
+
+    def _outcome(self, returned: Any, tups: list[Tuple], records: Records) -> Outcome:
+        count = len(tups)
+        outcome = Outcome([], [0] * count) if returned is None else self._results.outcome(self._results.paired(returned, count), {})
+        if records:
+            outcome = Outcome.of_calls(outcome.as_calls(), records)
+        outcome.tups = tups
+        return outcome
+
+    @staticmethod
+    def _failed(error: BaseException, tups: list[Tuple], records: Records) -> Outcome:
+        outcome = Outcome.failed(len(tups), error, records.tuples())
+        outcome.tups = tups
+        return outcome
+
+
+# ---- single calls: ticks, hooks that may emit
+
+
+def run_call(collector: Collector, name: str, call: Callable[..., Any], *args: Any) -> Call:
+    """Call something of an instance that may emit, where its `process` runs."""
+    records = collector.begin()
+    try:
+        refuse_unfinished(call(*args), collector.component, name)
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the step's door: reported, the worker goes on
+        return Failure(error, records.tuples())
+    finally:
+        collector.end()
+    return records
+
+
+async def wait_call(component: str, records: Records, name: str, call: Callable[..., Any], *args: Any) -> Call:
+    """The same for what may be awaited; `records` is where it emits to."""
+    try:
+        returned = call(*args)
+        refuse_unfinished(await returned if isinstance(returned, Awaitable) else returned, component, name)
+    except Interrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the step's door
+        return Failure(error, records.tuples())
+    return records
+
+
+def refuse_unfinished(returned: Any, component: str, name: str) -> None:
+    """Raise EmitError when a call has only been begun: nobody would ever run the rest."""
+    if not is_unfinished(returned):
+        return
+    if isinstance(returned, types.CoroutineType):
+        returned.close()  # else Python warns that it was never awaited, wherever it is collected
+    waits = isinstance(returned, Awaitable)
+    cure = "write `async def process`, and await what it calls" if waits else "emit with self.emit(...), not with yield"
+    raise EmitError(component, "default", f"{name} returned {shown(returned)}, which nobody runs; {cure}")
+
+
+def make_way(plan: ComponentPlan, port: Port | None, origins: dict[int, Origin], warn: Callable[[int, str], None], sample: Any) -> Way:
+    """The way for a component; `sample` is its function bolt when it is one."""
+    if plan.shape == "function":
+        results = Results(plan.id, port, place_of(sample.function))
+        if sample.batch:
+            return BatchFunctionWay(results)
+        return FunctionWay(results, port is not None and always_returns_row(sample.function, port.width))
+    if plan.shape == "batch_bolt":
+        return BatchBoltWay(Results(plan.id, port, "process_batch"), origins)
+    return ClassWay(plan.id, origins, warn)
+
+
+def place_of(function: Any) -> str:
+    """A function's name, and where it stands."""
+    found = inspect.unwrap(function)
+    code, name = getattr(found, "__code__", None), getattr(function, "__qualname__", type(function).__name__)
+    return str(name) if code is None else f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"

@@ -1,0 +1,397 @@
+"""Where and when user code may emit, ack and fail; where hooks and generators of a bolt run; what is told of mistakes."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Stream, Topology, TopologyBuilder, TopologyContext, Tuple, bolt
+from pasps.testing import CompletedTopology, StepRun, complete_topology
+from tests.unit.runtime.parts import Numbers, rows
+
+
+def completed(kind: Any, count: int = 3, **options: Any) -> CompletedTopology:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", kind).shuffle_grouping("numbers")
+    return complete_topology(builder.create_topology("calls"), {"numbers": rows(count)}, **options)
+
+
+class Emits(Bolt):
+    outputs = [Stream(["number"]), Stream(["number"], "other"), Stream(["number"], "chosen", direct=True)]
+    options: dict[str, Any] = {}
+    values: Any = (1,)
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(self.values, **self.options)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "words"),
+    [
+        ((1, 2), {}, "expected 1 values (number), got 2: (1, 2)"),
+        ({"number": 1}, {}, "emit takes a list or tuple of 1 values, got {'number': 1}"),
+        ((1,), {"stream": "wrod"}, "stream 'wrod': not declared in outputs; declared: chosen, default, other"),
+        ((1,), {"anchors": [7]}, "anchors= takes the tuples that were received, got 7"),
+        ((1,), {"anchors": [None]}, "anchors= takes the tuples that were received, got None"),
+        ((1,), {"anchors": 7}, "anchors= takes the tuples that were received, got 7"),
+        ((1,), {"stream": "chosen", "direct_task": 1}, "direct_task=1 is no task that subscribes to it; those are 3 to 3"),
+        ((1,), {"stream": "chosen", "direct_task": "3"}, "direct_task='3' is no task that subscribes to it"),
+        ((1,), {"stream": "chosen", "direct_task": True}, "direct_task=True is no task that subscribes to it"),
+    ],
+)
+def test_a_wrong_emit_is_told_in_one_line_with_the_line_that_made_it(values: Any, options: dict[str, Any], words: str) -> None:
+    wrong = type("Wrong", (Emits,), {"values": values, "options": options})
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", wrong).shuffle_grouping("numbers")
+    builder.set_bolt("after", Emits).direct_grouping("bolt", "chosen")
+    done = complete_topology(builder.create_topology("wrong"), {"numbers": rows(1)})
+    (report,) = done.errors
+    assert words in report.text
+    assert report.text.startswith("EmitError: component 'bolt', stream ")
+    assert "in process (test_calls.py:" in report.text
+    assert report.text.endswith("self.emit(self.values, **self.options)")
+    assert "\n" not in report.text
+    assert done.failed["numbers"] == [0]
+
+
+@pytest.mark.parametrize("wrong", [None, "x", 7, [1]])
+@pytest.mark.parametrize("verb", ["ack", "fail"])
+def test_a_verdict_on_what_is_no_tuple_is_told(verb: str, wrong: Any) -> None:
+    class Judges(Bolt):
+        def process(self, tup: Tuple) -> None:
+            getattr(self, verb)(wrong)
+
+    done = completed(Judges, 1)
+    (report,) = done.errors
+    assert f"{verb} takes a tuple that was received, got {wrong!r}" in report.text
+    assert done.failed["numbers"] == [0]
+
+
+class Collects(Bolt):
+    """Emits what a hook tried, once there is a call."""
+
+    outputs = ["error"]
+    hook = ""
+    said: list[str] = []
+
+    def attempt(self, hook: str) -> None:
+        if hook == self.hook:
+            try:
+                self.emit(["too early"])
+            except Exception as error:  # noqa: BLE001 - whatever it is
+                self.said.append(str(error))
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.attempt("initialize")
+
+    def activate(self) -> None:
+        self.attempt("activate")
+
+    def deactivate(self) -> None:
+        self.attempt("deactivate")
+
+    def close(self) -> None:
+        self.attempt("close")
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(["in time"])
+
+
+class CollectsAsync(Collects):
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        self.emit(["in time"])
+
+
+class CollectsOnThread(Collects):
+    execution = "thread"
+
+
+@pytest.mark.parametrize("hook", ["initialize", "activate", "close"])
+@pytest.mark.parametrize("kind", [Collects, CollectsAsync, CollectsOnThread])
+def test_emit_outside_of_a_call_says_where_one_may_emit(kind: type[Collects], hook: str) -> None:
+    said: list[str] = []
+    done = completed(type("Kind", (kind,), {"hook": hook, "said": said}), 1)
+    assert done.rows("bolt") == [("in time",)]
+    (text,) = said
+    assert "component 'bolt'" in text
+    assert "emit, ack and fail work only during a call of process" in text
+
+
+def test_emit_after_the_call_has_returned_is_refused() -> None:
+    kept: list[Bolt] = []
+
+    class Keeps(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> None:
+            kept.append(self)
+
+    completed(Keeps, 1)
+    with pytest.raises(Exception, match="only during a call of process"):
+        kept[0].emit([1])
+
+
+@pytest.mark.parametrize("stream", ["default", "other"])
+def test_in_a_batch_an_emission_without_anchors_is_refused_on_every_stream(stream: str) -> None:
+    class Loose(BatchBolt):
+        outputs = [Stream(["number"]), Stream(["number"], "other")]
+
+        def process_batch(self, tuples: list[Tuple]) -> None:
+            self.emit([1], stream=stream)
+
+    done = completed(Loose, 2)
+    assert sorted(done.failed["numbers"]) == [0, 1]
+    assert all("emit needs anchors=" in report.text for report in done.errors)
+    assert not done.rows("bolt", stream)
+
+
+class Threads(Bolt):
+    """Says on which thread each of its methods ran."""
+
+    outputs = ["number"]
+    execution = "thread"
+    ran: dict[str, int] = {}
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.note("initialize")
+
+    def note(self, name: str) -> None:
+        self.ran[name] = threading.get_ident()
+
+    def activate(self) -> None:
+        self.note("activate")
+
+    def deactivate(self) -> None:
+        self.note("deactivate")
+
+    def close(self) -> None:
+        self.note("close")
+
+    def on_move_out(self) -> None:
+        self.note("on_move_out")
+
+    def process(self, tup: Tuple) -> None:
+        self.note("process")
+        self.emit(tup.values)
+
+    def process_tick(self, tup: Tuple) -> None:
+        self.note("process_tick")
+
+
+def test_all_hooks_of_a_bolt_on_a_thread_run_on_that_thread() -> None:
+    ran: dict[str, int] = {}
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = type("Kind", (Threads,), {"ran": ran}).spec(  # type: ignore[attr-defined]
+            inputs={numbers: Grouping.fields("number")}, config={"topology.tick.tuple.freq.secs": 1}
+        )
+
+    with StepRun(Topo, 1, inputs={"numbers": rows(2)}) as run:
+        run.run_to_end()
+        run.advance(1.5)
+    assert set(ran) == {"initialize", "activate", "process", "process_tick", "close"}
+    assert len(set(ran.values())) == 1
+    assert threading.get_ident() not in ran.values()
+
+
+def test_a_task_that_leaves_its_worker_is_told_so_on_its_thread() -> None:
+    ran: dict[str, int] = {}
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = type("Kind", (Threads,), {"ran": ran}).spec(  # type: ignore[attr-defined]
+            inputs={numbers: Grouping.fields("number")}, par=1, pool=4
+        )
+
+    with StepRun(Topo, 2, inputs={"numbers": rows(40)}) as run:
+        run.step()
+        run.set_active("bolt", 4)
+        run.run_to_end()
+        done = run.emitted["bolt"]["default"]
+    assert sorted(row[0] for row in done) == list(range(40))
+    assert ran["on_move_out"] != threading.get_ident()
+
+
+def test_a_generator_on_a_thread_runs_there() -> None:
+    ran: list[int] = []
+
+    @bolt(outputs=["number"], execution="thread")
+    def work(number: int) -> Iterator[tuple[int]]:
+        ran.append(threading.get_ident())
+        yield (number,)
+
+    assert len(completed(work, 2).rows("bolt")) == 2
+    assert threading.get_ident() not in ran
+
+
+def test_a_bolt_on_a_thread_may_ask_who_gets_its_tuple() -> None:
+    class Asks(Bolt):
+        outputs = [Stream(["number"]), Stream(["tasks"], "told")]
+        execution = "thread"
+
+        def process(self, tup: Tuple) -> None:
+            tasks = self.emit(tup.values, need_task_ids=True)
+            self.emit([tasks], stream="told")
+
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", Asks).shuffle_grouping("numbers")
+    builder.set_bolt("after", Emits).shuffle_grouping("bolt")
+    done = complete_topology(builder.create_topology("asks"), {"numbers": rows(3)})
+    assert done.rows("bolt", "told") == [([3],)] * 3
+    assert sorted(done.acked["numbers"]) == [0, 1, 2]
+
+
+class Refuses:
+    """A custom grouping that raises what is no Exception."""
+
+    def prepare(self, ctx: Any, stream: str, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, source_task: int, values: tuple[Any, ...]) -> Any:
+        if values[0] == 1:
+            raise SystemExit("cannot choose")
+        return [np.int64(self.tasks[0])]
+
+
+@pytest.mark.parametrize("execution", ["inline", "thread"])
+def test_a_grouping_that_raises_costs_the_call_that_asked(execution: str) -> None:
+    class Asks(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> None:
+            self.emit(tup.values, need_task_ids=True)
+
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", type("Kind", (Asks,), {"execution": execution})).shuffle_grouping("numbers")
+    builder.set_bolt("after", Emits).custom_grouping("bolt", Refuses())
+    done = complete_topology(builder.create_topology("refuses"), {"numbers": rows(3)})
+    assert done.failed["numbers"] == [1]
+    assert sorted(done.acked["numbers"]) == [0, 2]
+    assert "cannot choose" in done.errors[0].text
+
+
+def test_what_process_returns_is_told_once_and_costs_nothing() -> None:
+    class Returns(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> Any:
+            self.emit(tup.values)
+            return [tup.values]
+
+    done = completed(Returns)
+    assert sorted(done.acked["numbers"]) == [0, 1, 2]
+    (report,) = done.errors
+    assert "what process returns is not sent, emit it with self.emit(...)" in report.text
+
+
+def test_a_process_that_nobody_would_run_fails() -> None:
+    class Yields(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> Any:
+            return (row for row in [tup.values])
+
+    class Promises(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> Any:
+            return self.work()
+
+        async def work(self) -> None:
+            """Never begun."""
+
+    assert "emit with self.emit(...), not with yield" in completed(Yields, 1).errors[0].text
+    assert "write `async def process`, and await what it calls" in completed(Promises, 1).errors[0].text
+
+
+def test_results_may_mix_arrays_and_nothing() -> None:
+    @bolt(outputs=["array"])
+    def some(number: int) -> Any:
+        return np.arange(3) if number % 2 else None
+
+    done = completed(some, 4, check_wire=False)
+    assert sorted(done.acked["numbers"]) == [0, 1, 2, 3]
+    assert [list(row[0]) for row in done.rows("bolt")] == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ([1, 2, 3], "a list or generator is several rows, of which one is 1"),
+        ((1, 2, 3), "expected a tuple of 2 values (a, b), got (1, 2, 3)"),
+        (7, "expected a tuple of 2 values (a, b), got 7"),
+    ],
+)
+def test_a_wrong_result_names_the_function_and_what_came(result: Any, words: str) -> None:
+    @bolt(outputs=["a", "b"])
+    def work(number: int) -> Any:
+        return result
+
+    (report,) = completed(work, 1).errors
+    assert words in report.text
+    assert "work (test_calls.py:" in report.text
+
+
+def test_a_verdict_on_a_tick_counts_for_nothing() -> None:
+    class Ticks(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> None:
+            self.emit(tup.values)
+
+        def process_tick(self, tup: Tuple) -> None:
+            self.ack(tup)
+            self.emit([-1], anchors=[tup])
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = Ticks.spec(inputs=[numbers], config={"topology.tick.tuple.freq.secs": 1})
+
+    with StepRun(Topo, 1, inputs={"numbers": rows(2)}) as run:
+        run.advance(2.5)
+        assert run.emitted["bolt"]["default"] == [(0,), (1,), (-1,), (-1,)]
+        assert run.left() == {}
+        assert run.counts()["bolt"].acked == 2
+
+
+class Endless(Spout):
+    outputs = ["number"]
+
+    def next_tuple(self) -> None:
+        raise EndOfInput
+
+
+@pytest.mark.parametrize("kind", ["inline", "async"])
+def test_a_real_interrupt_ends_a_step_run(kind: str) -> None:
+    class Interrupts(Bolt):
+        def process(self, tup: Tuple) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    class Awaits(Bolt):
+        async def process(self, tup: Tuple) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        completed(Interrupts if kind == "inline" else Awaits, 1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_of_any_length_is_told_in_words_that_can_travel() -> None:
+    class Long(Bolt):
+        def process(self, tup: Tuple) -> None:
+            raise ValueError("\ud800" + "x" * 1_000_000)
+
+    (report,) = completed(Long, 1).errors
+    assert len(report.text.encode()) < 10_000
+    assert "ValueError: \\ud800xxx" in report.text
+    assert report.text.count("  File ") == 1  # the frames of user code alone
