@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Stream, Topology, TopologyBuilder, TopologyContext, Tuple, bolt
-from pasps.testing import CompletedTopology, StepRun, complete_topology
+from pasps.testing import PAUSE, CompletedTopology, StepRun, complete_topology
 from tests.unit.runtime.parts import Numbers, rows
+from tests.unit.runtime.ways import RAISED
 
 
 def completed(kind: Any, count: int = 3, **options: Any) -> CompletedTopology:
@@ -395,3 +397,119 @@ def test_an_error_of_any_length_is_told_in_words_that_can_travel() -> None:
     assert len(report.text.encode()) < 10_000
     assert "ValueError: \\ud800xxx" in report.text
     assert report.text.count("  File ") == 1  # the frames of user code alone
+
+
+# ---- ticks and hooks
+
+TICKS = {"topology.tick.tuple.freq.secs": 1}
+
+
+def ticking(how: str, fault: str) -> Any:
+    """A bolt whose every second tick raises, after it has emitted."""
+
+    class Ticking(Bolt):
+        outputs = ["number"]
+        execution = "thread" if how == "thread" else "inline"
+        ticks = 0
+
+        def process(self, tup: Tuple) -> None:
+            self.emit(tup.values)
+
+        def process_tick(self, tup: Tuple) -> None:
+            self.ticks += 1
+            self.emit([-self.ticks])
+            if self.ticks % 2:
+                RAISED[fault]()
+
+    class Awaiting(Ticking):
+        async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+            self.emit(tup.values)
+
+        async def process_tick(self, tup: Tuple) -> None:  # type: ignore[override]
+            await asyncio.sleep(0.01)
+            super().process_tick(tup)
+
+    return Awaiting if how == "async" else Ticking
+
+
+@pytest.mark.parametrize("fault", RAISED)
+@pytest.mark.parametrize("how", ["inline", "thread", "async"])
+def test_a_tick_that_raises_sends_nothing_and_stops_nothing(how: str, fault: str) -> None:
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = ticking(how, fault).spec(inputs=[numbers], config=TICKS)
+
+    with StepRun(Topo, 1, inputs={"numbers": [[1], PAUSE(2.5), [2], PAUSE(2.0), [3]]}) as run:
+        run.advance(5.5)
+        assert [row[0] for row in run.emitted["bolt"]["default"]] == [1, -2, 2, -4, 3]
+        told = run.journal.of("error")
+    assert len(told) == 3
+    assert all(report.component == "bolt" for report in told)
+
+
+class OneAtATime(Bolt):
+    """Notices when two of its methods run at once."""
+
+    outputs = ["number"]
+    overlaps: list[str] = []
+    inside = ""
+
+    async def alone(self, name: str) -> None:
+        if self.inside:
+            self.overlaps.append(f"{name} beside {self.inside}")
+        self.inside = name
+        await asyncio.sleep(0.4)
+        self.inside = ""
+
+    async def process(self, tup: Tuple) -> None:
+        await self.alone("process")
+        self.emit(tup.values)
+
+    async def process_tick(self, tup: Tuple) -> None:
+        await self.alone("process_tick")
+
+
+def test_a_tick_never_runs_beside_process_while_tasks_move_between_replicas() -> None:
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = OneAtATime.spec(inputs={numbers: Grouping.fields("number")}, par=1, pool=4, config=TICKS)
+
+    OneAtATime.overlaps.clear()
+    with StepRun(Topo, 1, inputs={"numbers": rows(60)}) as run:
+        for step in range(30):
+            run.advance(0.3)
+            run.set_active("bolt", 1 + step % 4, wait=False)
+        run.run_to_end()
+        assert sorted(row[0] for row in run.emitted["bolt"]["default"]) == list(range(60))
+    assert OneAtATime.overlaps == []
+
+
+@pytest.mark.parametrize("fault", RAISED)
+@pytest.mark.parametrize("hook", ["activate", "deactivate", "close"])
+@pytest.mark.parametrize("execution", ["inline", "thread"])
+def test_a_hook_that_raises_is_told_and_stops_nothing(execution: str, hook: str, fault: str) -> None:
+    def raises(self: Bolt) -> None:
+        RAISED[fault]()
+
+    class Passes(Bolt):
+        outputs = ["number"]
+
+        def process(self, tup: Tuple) -> None:
+            self.emit(tup.values)
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = type("Kind", (Passes,), {"execution": execution, hook: raises}).spec(  # type: ignore[attr-defined]
+            inputs=[numbers], par=2, pool=2
+        )
+
+    run = StepRun(Topo, 1, inputs={"numbers": rows(4)})
+    run.run_to_end()
+    run.set_active("bolt", 1)
+    run.set_active("bolt", 2)
+    run.run_until_idle()
+    assert len(run.emitted["bolt"]["default"]) == 4
+    run.close()
+    told = run.journal.of("error")
+    assert len(told) == {"activate": 3, "deactivate": 1, "close": 2}[hook]
+    assert {report.component for report in told} == {"bolt"}
