@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import keyword
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -86,9 +87,8 @@ class Tuple(msgspec.Struct, gc=False, eq=False):
             try:
                 return self.values[self.source.fields.index(key)]
             except ValueError:
-                raise KeyError(
-                    f"no field {key!r} in stream {self.stream!r} of {self.component!r}; it has {', '.join(self.fields)}"
-                ) from None
+                near = _nearest(key, self.fields)
+                raise KeyError(f"no field {key!r} in stream {self.stream!r} of {self.component!r}; {near}") from None
         return self.values[key]
 
     def __len__(self) -> int:
@@ -116,9 +116,19 @@ def values_type(fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
         ]
         named = namedtuple("values", usable)  # type: ignore[misc] # noqa: PYI024
         body: dict[str, Any] = {name: getattr(named, name) for name in usable}
-        body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce}
+        body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce, "__getattr__": _missing}
         kind = _made[fields] = type("values", (tuple,), body)
     return kind
+
+
+def _missing(row: Any, name: str) -> Any:
+    """Called when there is no such attribute; what there is does not come by here."""
+    raise AttributeError(f"a tuple's values have no field {name!r}; {_nearest(name, row._fields)}", name=name)
+
+
+def _nearest(name: str, fields: Sequence[str]) -> str:
+    near = get_close_matches(name, fields, n=1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"there are {', '.join(map(repr, fields)) or 'none'}"
 
 
 def _repr(row: Any) -> str:
