@@ -1,4 +1,4 @@
-"""What a declared component is and whether it can run by itself: its shape, streams and way of execution."""
+"""What a declared component is and whether it can run by itself: its shape, streams, methods and way of execution."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType, FunctionType
 from typing import Any
 
 from pasps.api.blueprint import Execution, Shape
@@ -14,9 +15,45 @@ from pasps.api.bolt import BatchBolt, Bolt
 from pasps.api.component import Component, declared_streams
 from pasps.api.declaration import ClassMaker, CopyMaker, SharedMaker
 from pasps.api.function import FunctionBolt
+from pasps.api.spec import ComponentSpec
 from pasps.api.spout import Spout
 from pasps.api.tuples import Stream
 from pasps.errors import TopologyError
+
+_HOOKS = {"initialize": "conf, ctx", "activate": "", "deactivate": "", "close": "", "on_move_out": "", "on_move_in": "ctx"}
+_CALLED: dict[Shape, dict[str, str]] = {
+    "spout": {"next_tuple": "", "ack": "tup_id", "fail": "tup_id", "backlog": "", "due_at": "tup_id", **_HOOKS},
+    "bolt": {"process": "tup", "process_tick": "tup", **_HOOKS},
+    "batch_bolt": {"process_batch": "tuples", "process_tick": "tup", **_HOOKS},
+}
+"""The methods that the runtime calls, with what it gives them."""
+_AWAITED = frozenset({"process", "process_batch", "process_tick"})
+
+_NEITHER = {
+    "getComponentConfiguration": "set config = {'key': value} on the class",
+    "get_component_configuration": "set config = {'key': value} on the class",
+    "declareOutputFields": "set outputs = ['field', ...] on the class",
+    "declare_output_fields": "set outputs = ['field', ...] on the class",
+}
+_NO_BOLT = {
+    **_NEITHER,
+    "execute": "define process(self, tup)",
+    "prepare": "define initialize(self, conf, ctx)",
+    "cleanup": "define close(self)",
+    "next_tuple": "derive from Spout, or define process(self, tup)",
+}
+_NEVER_CALLED: dict[Shape, dict[str, str]] = {
+    "spout": {
+        **_NEITHER,
+        "open": "define initialize(self, conf, ctx)",
+        "nextTuple": "define next_tuple(self)",
+        "process": "derive from Bolt, or define next_tuple(self)",
+        "process_tick": "only bolts get ticks: return the seconds to wait from next_tuple()",
+    },
+    "bolt": {**_NO_BOLT, "process_batch": "derive from BatchBolt"},
+    "batch_bolt": {**_NO_BOLT, "process": "derive from Bolt"},
+}
+"""Names that Storm or streamparse call, and the runtime does not: what a component of each shape has instead."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +82,8 @@ def examine(component: str, subject: Any) -> Examined:
         _check_spout(component, subject, streams)
     else:
         execution, concurrency = _execution_of(component, subject, shape)
+    if shape != "function":
+        _check_methods(component, subject, shape)
     return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency, _max_batch(component, subject, shape))
 
 
@@ -55,7 +94,8 @@ def _max_batch(component: str, subject: Any, shape: Shape) -> int:
         return 1
     most = subject.max_batch
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise TopologyError(f"max_batch must be an integer of at least 1, got {most!r}", component=component)
+        problem = f"max_batch must be an integer of at least 1, got {most!r}"
+        raise TopologyError(problem, component=component, cure="set it to the most tuples of one call")
     return most
 
 
@@ -74,7 +114,11 @@ def shape_of(component: str, subject: Any) -> Shape:
         return "batch_bolt"
     if issubclass(kind, Bolt):
         return "bolt"
-    cure = "decorate it with @bolt(outputs=[...])" if inspect.isfunction(subject) else "derive a class from Spout or Bolt"
+    cure = "derive a class from Spout or Bolt"
+    if inspect.isfunction(subject):
+        cure = "decorate it with @bolt(outputs=[...])"
+    elif isinstance(subject, ComponentSpec):
+        cure = "give what .spec() was called on; specs are for topologies that are written as classes"
     raise TopologyError(f"neither a Spout, nor a Bolt, nor a function bolt: {subject!r}", component=component, cure=cure)
 
 
@@ -158,6 +202,52 @@ def _check_process(component: str, subject: Any, shape: Shape) -> bool:
         problem = f"process_tick() is async but {name}() is not, so nothing would await it"
         raise TopologyError(problem, component=component, cure=f"make both async, or neither ({name} decides how the bolt runs)")
     return is_async
+
+
+def _check_methods(component: str, subject: Any, shape: Shape) -> None:
+    """Refuse methods that the runtime could not call as it does, and those that Storm would call and the runtime does not."""
+    kind = subject if isinstance(subject, type) else type(subject)
+    for name, given in _CALLED[shape].items():
+        method = inspect.getattr_static(kind, name)
+        if not callable(getattr(subject, name)):
+            problem = f"{name} must be a method, got {getattr(subject, name)!r}"
+            raise TopologyError(problem, component=component, cure=f"define {name}(self{given and ', '}{given})")
+        if isinstance(method, FunctionType):
+            _check_method(component, name, method, given)
+    for name, cure in _NEVER_CALLED[shape].items():
+        if _defined_for_storm(kind, name):
+            problem = f"{kind.__name__} defines {name}(), which Storm or streamparse calls and pasps does not"
+            raise TopologyError(problem, component=component, cure=f"{cure}; a method of your own needs another name")
+    for switch in () if shape == "spout" else ("auto_anchor", "auto_ack", "auto_fail"):
+        value = getattr(subject, switch)
+        if not isinstance(value, bool):
+            raise TopologyError(f"{switch} must be True or False, got {value!r}", component=component, cure="True is the default")
+
+
+def _check_method(component: str, name: str, method: FunctionType, given: str) -> None:
+    define = f"define {name}(self{given and ', '}{given})"
+    if name not in _AWAITED and (_is_generator(method) or inspect.iscoroutinefunction(method)):
+        problem = f"{name}() must be a plain method, not async and without yield: nothing would run it"
+        raise TopologyError(problem, component=component, cure=define)
+    signature = inspect.signature(method)
+    try:
+        signature.bind("self", *given.split(", ") if given else ())
+    except TypeError as error:
+        problem = f"{name}{_bare(signature)} is called as {name}({given}): {error}"
+        raise TopologyError(problem, component=component, cure=define) from None
+
+
+def _defined_for_storm(kind: type, name: str) -> bool:
+    """Whether a component class defines this method, and nothing in it uses it as a method of its own."""
+    own = [vars(base) for base in kind.__mro__ if issubclass(base, Component) and not base.__module__.startswith("pasps.api.")]
+    if not any(isinstance(body.get(name), (FunctionType, staticmethod, classmethod)) for body in own):
+        return False
+    others = (value for body in own for other, value in body.items() if other != name)
+    return not any(_mentions(getattr(value, "__code__", None), name) for value in others)
+
+
+def _mentions(code: CodeType | None, name: str) -> bool:
+    return code is not None and (name in code.co_names or any(_mentions(c, name) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _maker(component: str, subject: Any, shape: Shape) -> Callable[[], Any]:

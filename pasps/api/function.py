@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from pasps.api.component import Outputs, declared_streams
@@ -83,6 +83,10 @@ class FunctionBolt(Generic[P, R]):
 
     def _refuse_what_cannot_run(self, outputs: object) -> None:
         name = self._name()
+        code = self.function.__code__ if isfunction(self.function) else None
+        if code is not None and code.co_argcount and code.co_varnames[0] == "self":
+            problem = "@bolt stands over a method, and there would be no instance to call it on"
+            raise TopologyError(problem, component=name, cure="move the function out of the class, or derive the class from Bolt")
         if isasyncgenfunction(self.function):
             raise TopologyError("an async function bolt cannot yield", component=name, cure="return a list of tuples")
         if self.batch and self.is_generator:
@@ -159,8 +163,8 @@ def bolt(
 
     def decorate(decorated: Callable[P, R]) -> FunctionBolt[P, R]:
         if isinstance(decorated, (type, FunctionBolt)) or not callable(decorated):
-            cure = "write @bolt(outputs=['field', ...]) over a plain function"
-            raise TopologyError(f"@bolt needs a function, got {decorated!r}", cure=cure)
+            cure = "write @bolt(outputs=['field', ...]) over a plain function; a class derived from Bolt is a bolt without it"
+            raise TopologyError(f"@bolt needs a function, got {decorated!r}", component=getattr(decorated, "__name__", None), cure=cure)
         return FunctionBolt(
             decorated, outputs=outputs, batch=batch, execution=execution, concurrency=concurrency, par=par, pool=pool, config=config
         )

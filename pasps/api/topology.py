@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.builder import TopologyBuilder
+from pasps.api.component import Component
 from pasps.api.declaration import Declaration, Input
+from pasps.api.function import FunctionBolt
 from pasps.api.spec import ComponentSpec, StreamOf, stream_of
 from pasps.api.validate import reconfigured, validated
 from pasps.errors import InvalidError, TopologyError
@@ -116,7 +118,24 @@ def _specs(cls: type) -> dict[str, ComponentSpec]:
             raise TopologyError(problem, component=attribute, cure=f"write {spec} once for each component")
         specs[attribute] = spec
         attributes[spec] = attribute
+    _refuse_strays(found, [spec.subject for spec in specs.values()])
     return specs
+
+
+def _refuse_strays(found: Mapping[str, Any], used: list[Any]) -> None:
+    """An attribute that should be a spec would be no component; a class or function that a spec is made of may stand there too."""
+    for attribute, value in found.items():
+        if isinstance(value, type) and issubclass(value, Component):
+            stray, name = not any(isinstance(subject, type) and issubclass(subject, value) for subject in used), value.__name__
+        else:
+            stray, name = (
+                isinstance(value, (Component, FunctionBolt)) and all(value is not subject for subject in used),
+                type(value).__name__,
+            )
+        if stray:
+            name = attribute if isinstance(value, FunctionBolt) else name
+            problem = f"{value!r} stands here, but only what .spec() returns becomes a component"
+            raise TopologyError(problem, component=attribute, cure=f"write {attribute} = {name}.spec(...)")
 
 
 def _declaration(id_: str, spec: ComponentSpec, ids: Mapping[ComponentSpec, str]) -> Declaration:

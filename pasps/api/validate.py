@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
+from pasps.api.bolt import Bolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.examine import Examined, check_arity, examine
 from pasps.api.groupings import Grouping, GroupingSpec, Kind
@@ -21,6 +22,7 @@ from pasps.ids import MOST_TASKS
 MOST_REPLICAS = 4096
 """The largest pool of one component."""
 _CAP = "topology.max.task.parallelism"
+_TICK = "topology.tick.tuple.freq.secs"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def validated(name: str, declarations: Sequence[Declaration], config: Mapping[st
         )
         edges += inputs
         plans.append(_plan(parts[id_], inputs))
+    # Step 5: ticks come to those who handle them, and to no others
+    _check_ticks(plans, settings)
     return Blueprint(name, _numbered(plans, settings.get(_CAP)), tuple(edges), settings)
 
 
@@ -72,6 +76,7 @@ def reconfigured(blueprint: Blueprint, name: str | None, config: Mapping[str, An
     """
     name = blueprint.name if name is None else name
     settings = _checked_config(name, {**blueprint.config, **check({} if config is None else config, f"topology {name!r}")})
+    _check_ticks(blueprint.components.values(), settings)
     components = _numbered(blueprint.components.values(), settings.get(_CAP))
     return Blueprint(name, components, blueprint.edges, settings)
 
@@ -257,6 +262,29 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
         max_batch=found.max_batch,
         kind=declared.subject if isinstance(declared.subject, type) else type(declared.subject),
     )
+
+
+def _check_ticks(plans: Iterable[ComponentPlan], settings: Mapping[str, Any]) -> None:
+    """Refuse `process_tick` without ticks and ticks without `process_tick`. A key that is null says that there shall be none."""
+    handlers = False
+    for plan in plans:
+        handles = not plan.is_spout and getattr(plan.kind, "process_tick", Bolt.process_tick) is not Bolt.process_tick
+        handlers = handlers or handles
+        if handles and _TICK not in plan.config and _TICK not in settings:
+            problem = f"{plan.kind.__name__} defines process_tick(), but no tick would come: {_TICK} is not set"
+            cure = f"give the component config={{{_TICK!r}: seconds}}, or set the key for the topology; None says that no ticks are wanted"
+            raise TopologyError(problem, component=plan.id, cure=cure)
+        if not handles and plan.config.get(_TICK) is not None:
+            problem = f"its configuration has {_TICK} = {plan.config[_TICK]!r}, but nothing here handles ticks"
+            cure = "define process_tick(self, tup), or drop the key"
+            if plan.shape in ("spout", "function"):
+                cure = (
+                    f"drop the key, or write a class derived from Bolt: a {plan.shape.replace('function', 'function bolt')} gets no ticks"
+                )
+            raise TopologyError(problem, component=plan.id, cure=cure)
+    if settings.get(_TICK) is not None and not handlers:
+        problem = f"the topology's configuration has {_TICK} = {settings[_TICK]!r}, but no bolt defines process_tick()"
+        raise TopologyError(problem, cure="define process_tick(self, tup) in a bolt, or drop the key")
 
 
 def _numbered(plans: Iterable[ComponentPlan], cap: int | None) -> dict[str, ComponentPlan]:

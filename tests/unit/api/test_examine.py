@@ -187,6 +187,31 @@ class Typo(Plain):
     outputs = "word"
 
 
+class OneArgument(Bolt):
+    def process(self) -> None: ...  # type: ignore[override]
+
+
+class ByKey(BatchBolt):
+    def process_batch(self, key: str, tuples: list[Tuple]) -> None: ...  # type: ignore[override]
+
+
+class AsyncInitialize(Plain):
+    async def initialize(self, conf: Any, ctx: Any) -> None: ...  # type: ignore[override]
+
+
+class YieldingFail(Words):
+    def fail(self, tup_id: Any) -> Iterator[int]:  # type: ignore[override]
+        yield 1
+
+
+class NoMethod(Plain):
+    close = None  # type: ignore[assignment]
+
+
+class NotSwitched(Plain):
+    auto_ack = 0  # type: ignore[assignment]
+
+
 def undecorated(a: int) -> None: ...
 
 
@@ -238,6 +263,24 @@ def undecorated(a: int) -> None: ...
             "give TopologyBuilder an instance, or read its arguments from conf in initialize()",
         ),
         (Unfinished, "Unfinished is abstract (score not defined); define what is missing"),
+        (OneArgument, "process(self) is called as process(tup): too many positional arguments; define process(self, tup)"),
+        (
+            ByKey,
+            "process_batch(self, key, tuples) is called as process_batch(tuples): missing a required argument: 'tuples'; "
+            "define process_batch(self, tuples)",
+        ),
+        (
+            AsyncInitialize,
+            "initialize() must be a plain method, not async and without yield: nothing would run it; define initialize(self, conf, ctx)",
+        ),
+        (YieldingFail, "fail() must be a plain method, not async and without yield: nothing would run it; define fail(self, tup_id)"),
+        (NoMethod, "close must be a method, got None; define close(self)"),
+        (NotSwitched, "auto_ack must be True or False, got 0; True is the default"),
+        (
+            Plain.spec(),
+            "neither a Spout, nor a Bolt, nor a function bolt: Plain.spec(); "
+            "give what .spec() was called on; specs are for topologies that are written as classes",
+        ),
         (Typo, "outputs must be a list of field names or of Streams, got 'word'; write outputs = ['word']"),
     ],
 )
@@ -249,3 +292,50 @@ def test_what_cannot_run_is_refused_with_the_cure(subject: Any, expected: str) -
 
 def test_an_instance_of_a_class_with_arguments_is_accepted() -> None:
     assert examine("c", WithArguments("/tmp/a")).make().path == "/tmp/a"
+
+
+def bolt_with(name: str, base: type = Plain) -> type:
+    return type("Ported", (base,), {name: lambda self, *given: None})
+
+
+@pytest.mark.parametrize(
+    ("ported", "cure"),
+    [
+        (bolt_with("getComponentConfiguration"), "set config = {'key': value} on the class"),
+        (bolt_with("get_component_configuration"), "set config = {'key': value} on the class"),
+        (bolt_with("get_component_configuration", Words), "set config = {'key': value} on the class"),
+        (bolt_with("declareOutputFields"), "set outputs = ['field', ...] on the class"),
+        (bolt_with("declare_output_fields", Words), "set outputs = ['field', ...] on the class"),
+        (bolt_with("prepare"), "define initialize(self, conf, ctx)"),
+        (bolt_with("open", Words), "define initialize(self, conf, ctx)"),
+        (bolt_with("execute"), "define process(self, tup)"),
+        (bolt_with("cleanup"), "define close(self)"),
+        (bolt_with("nextTuple", Words), "define next_tuple(self)"),
+        (bolt_with("next_tuple"), "derive from Spout, or define process(self, tup)"),
+        (bolt_with("process_batch"), "derive from BatchBolt"),
+        (bolt_with("process", Batch), "derive from Bolt"),
+        (bolt_with("process_tick", Words), "only bolts get ticks: return the seconds to wait from next_tuple()"),
+    ],
+)
+def test_what_only_storm_would_call_is_refused_with_what_to_use(ported: type, cure: str) -> None:
+    name = next(name for name in vars(ported) if not name.startswith("__"))
+    with pytest.raises(TopologyError) as caught:
+        examine("c", ported)
+    problem = f"Ported defines {name}(), which Storm or streamparse calls and pasps does not"
+    assert str(caught.value) == f"component 'c': {problem}; {cure}; a method of your own needs another name"
+
+
+def test_a_method_of_such_a_name_that_the_class_itself_uses_is_its_own() -> None:
+    class Prepares(Plain):
+        def prepare(self, word: str) -> str:
+            return word.lower()
+
+        def process(self, tup: Tuple) -> None:
+            self.emit([self.prepare(word) for word in tup.values])
+
+    class Helper:
+        def execute(self, text: str) -> None: ...
+
+    class Mixed(Plain, Helper): ...
+
+    assert examine("c", Prepares).shape == examine("c", Mixed).shape == "bolt"

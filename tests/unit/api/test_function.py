@@ -34,6 +34,9 @@ class Holder:
     def inside(a: int) -> tuple[int]:
         return (a,)
 
+    def method(self, a: int) -> tuple[int]:
+        return (a,)
+
 
 def test_it_is_called_like_the_function() -> None:
     assert clean(1, "Storm") == (1, "storm")
@@ -178,6 +181,12 @@ def several(rows: list[Any]) -> Iterator[Any]:
             {"outputs": [Stream(["a"], direct=True)]},
             "component 'len', stream 'default': a function bolt emits to 'default' alone, and never directly; "
             "write a class derived from Bolt",
+        ),
+        (
+            Holder.method,
+            {},
+            "component 'Holder.method': @bolt stands over a method, and there would be no instance to call it on; "
+            "move the function out of the class, or derive the class from Bolt",
         ),
         (len, {"outputs": ["a", "a"]}, "component 'len', stream 'default': field 'a' is declared twice; rename one of them"),
     ],

@@ -24,6 +24,8 @@ class Count(Bolt):
 
     def process(self, tup: Tuple) -> None: ...
 
+    def process_tick(self, tup: Tuple) -> None: ...
+
 
 @bolt
 def show(word: str, count: int) -> None: ...
@@ -102,6 +104,43 @@ def test_a_subclass_inherits_components_and_may_add() -> None:
 )
 def test_the_default_name_is_in_kebab_case(name: str, expected: str) -> None:
     assert kebab(name) == expected
+
+
+def test_a_component_that_is_no_spec_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"component 'count': <class .*Count'> stands here, but .*; write count = Count.spec\(...\)"):
+
+        class OfAClass(Topology):
+            words = Words.spec()
+            count = Count
+
+    with pytest.raises(TopologyError, match=r"component 'count': <.*Count object .* stands here, but .*; write count = Count.spec\(...\)"):
+
+        class OfAnInstance(Topology):
+            words = Words.spec()
+            count = Count()
+
+    with pytest.raises(TopologyError, match=r"component 'shown': <function bolt show> stands here, .*; write shown = shown.spec\(...\)"):
+
+        class OfAFunction(Topology):
+            words = Words.spec()
+            shown = show
+
+
+def test_what_a_spec_is_made_of_may_be_defined_in_the_topology() -> None:
+    class Nested(Topology):
+        class Base(Count):
+            outputs = []
+
+        class Last(Base): ...
+
+        @bolt
+        def printed(word: str) -> None: ...  # noqa: N805 - no method
+
+        words = Words.spec()
+        last = Last.spec(inputs=[words])
+        out = printed.spec(inputs=[words])
+
+    assert list(Nested.blueprint().components) == ["words", "last", "out"]
 
 
 def test_both_ways_of_building_give_the_same_blueprint() -> None:

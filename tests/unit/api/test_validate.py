@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pasps.api import Bolt, Grouping, GroupingSpec, Spout, Stream, Tuple, bolt
+from pasps.api import BatchBolt, Bolt, Grouping, GroupingSpec, Spout, Stream, Tuple, bolt
 from pasps.api.declaration import Declaration, Input
-from pasps.api.validate import MOST_REPLICAS, validated
+from pasps.api.validate import MOST_REPLICAS, reconfigured, validated
 from pasps.errors import ConfigError, InvalidError, TopologyError
 from pasps.ids import MOST_TASKS
 
@@ -74,6 +74,102 @@ def test_configuration_is_checked_with_its_place() -> None:
         validated("t", [Declaration("words", Words, config=3)])  # type: ignore[arg-type]
     with pytest.raises(InvalidError, match="topology 't': configuration must be a dict"):
         validated("t", [WORDS], [])  # type: ignore[arg-type]
+
+
+TICK = "topology.tick.tuple.freq.secs"
+
+
+class Timed(Sink):
+    def process_tick(self, tup: Tuple) -> None: ...
+
+
+class TimedByItself(Timed):
+    config = {TICK: 5}
+
+
+class TimedBatch(BatchBolt):
+    def process_batch(self, tuples: list[Tuple]) -> None: ...
+
+    def process_tick(self, tup: Tuple) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("subject", "own", "topology"),
+    [
+        (Timed, {TICK: 1}, {}),
+        (Timed, {}, {TICK: 1}),
+        (Timed(), {TICK: 1}, {}),
+        (TimedByItself, {}, {}),
+        (TimedBatch, {TICK: 1}, {}),
+        # null says that there shall be none, which a submission may change
+        (Timed, {TICK: None}, {}),
+        (Timed, {}, {TICK: None}),
+        (TimedByItself, {TICK: None}, {}),
+        (Sink, {TICK: None}, {}),
+        (Sink, {}, {TICK: None}),
+    ],
+)
+def test_ticks_with_somebody_to_handle_them_are_accepted(subject: Any, own: dict[str, Any], topology: dict[str, Any]) -> None:
+    assert validated("t", reading(Input("words"), subject=subject, config=own), topology).components["sink"].config.keys() <= {TICK}
+
+
+def test_a_tick_for_all_is_for_those_who_handle_it() -> None:
+    other = Declaration("timed", Timed, (Input("words"),))
+    assert validated("t", [*reading(Input("words")), other], {TICK: 1}).config == {TICK: 1}
+
+
+@pytest.mark.parametrize(
+    ("subject", "own", "topology", "expected"),
+    [
+        (
+            Timed,
+            {},
+            {},
+            f"component 'sink': Timed defines process_tick(), but no tick would come: {TICK} is not set; "
+            f"give the component config={{'{TICK}': seconds}}, or set the key for the topology; None says that no ticks are wanted",
+        ),
+        (
+            Sink,
+            {TICK: 2},
+            {},
+            f"component 'sink': its configuration has {TICK} = 2, but nothing here handles ticks; "
+            "define process_tick(self, tup), or drop the key",
+        ),
+        (
+            anything,
+            {TICK: 2},
+            {},
+            f"component 'sink': its configuration has {TICK} = 2, but nothing here handles ticks; "
+            "drop the key, or write a class derived from Bolt: a function bolt gets no ticks",
+        ),
+        (
+            Sink,
+            {},
+            {TICK: 2},
+            f"topology: the topology's configuration has {TICK} = 2, but no bolt defines process_tick(); "
+            "define process_tick(self, tup) in a bolt, or drop the key",
+        ),
+    ],
+)
+def test_ticks_that_nobody_handles_and_handlers_without_ticks_are_refused(
+    subject: Any, own: dict[str, Any], topology: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(TopologyError) as caught:
+        validated("t", reading(Input("words"), subject=subject, config=own), topology)
+    assert str(caught.value) == expected
+
+
+def test_a_spout_gets_no_ticks() -> None:
+    with pytest.raises(TopologyError, match=r"component 'words': .* a spout gets no ticks"):
+        validated("t", [Declaration("words", Words, config={TICK: 1})])
+
+
+def test_the_configuration_of_a_submission_is_checked_for_ticks_too() -> None:
+    plain = validated("t", reading(Input("words")))
+    with pytest.raises(TopologyError, match=r"no bolt defines process_tick\(\)"):
+        reconfigured(plain, None, {TICK: 1})
+    off = validated("t", reading(Input("words"), subject=Timed), {TICK: None})
+    assert reconfigured(off, None, {TICK: 3}).config == {TICK: 3}
 
 
 def test_more_tasks_than_there_are_ids_are_refused() -> None:

@@ -124,10 +124,14 @@ class Seeing(Bolt):
         self.seen.append((tup.component, tup.stream, tup.task, tup.values.n))
 
 
+class Ticking(Seeing):
+    def process_tick(self, tup: Tuple) -> None: ...
+
+
 class Keyed(Topology):
     config = {"topology.tick.tuple.freq.secs": 1}
     numbers = Numbers.spec()
-    seeing = Seeing.spec(inputs={numbers: Grouping.fields("n")}, par=2, pool=8)
+    seeing = Ticking.spec(inputs={numbers: Grouping.fields("n")}, par=2, pool=8)
 
 
 def sample_of(blueprint: Blueprint, spout: str, rows: Sequence[Any]) -> dict[str, Output]:
