@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 _PER_OCTAVE = 16  # bucket edges 4.4% apart
 _FLOOR = 1e-7
+RECENT_SECONDS = 10.0
+"""How far back the latencies look that are called recent."""
 
 
 class Histogram:
@@ -33,6 +35,11 @@ class Histogram:
             self.buckets[bucket] = self.buckets.get(bucket, 0) + count
         self.count += other.count
         self.total += other.total
+
+    def since(self, earlier: Histogram) -> Histogram:
+        """What was recorded after `earlier`, which was this one a while ago. Less than nothing, after a worker died, counts as nothing."""
+        buckets = {bucket: count - earlier.buckets.get(bucket, 0) for bucket, count in self.buckets.items()}
+        return Histogram({bucket: count for bucket, count in buckets.items() if count > 0}, max(0.0, self.total - earlier.total))
 
     def quantile(self, share: float) -> float:
         """The duration below which `share` of the recorded ones lie; NaN when there are none."""
@@ -163,7 +170,8 @@ class Stats:
     """A consistent snapshot of a topology; `complete` is False when a live worker did not answer in time.
 
     `emitted_first` are the spouts' first emissions, `replayed` what they emitted again after a failure, `due` the events that
-    became due (see `ComponentStats`). `latency` holds every complete latency, of which `complete_latency` is the short form.
+    became due (see `ComponentStats`). `latency` holds every complete latency, of which `complete_latency` is the short form;
+    `recent_latency` is that of the last `RECENT_SECONDS`.
     """
 
     components: Mapping[str, ComponentStats]
@@ -178,6 +186,7 @@ class Stats:
     uptime_seconds: float
     due: int = 0
     latency: Histogram = field(default_factory=Histogram, compare=False)
+    recent_latency: Latency = field(default_factory=lambda: Latency.of(Histogram()), compare=False)
 
 
 @dataclass(slots=True)

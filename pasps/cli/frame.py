@@ -41,8 +41,9 @@ class ComponentFrame:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; latencies are None while nothing
-    tracked is done; `elastic` is what whoever decides on replicas says, None when nobody does.
+    """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; `tracked` says whether anything was
+    seen to be tracked so far. Latencies are of the whole run, recent ones of the last ten seconds; None while nothing tracked is
+    done. `elastic` is what whoever decides on replicas says, None when nobody does.
     """
 
     seconds: float
@@ -58,11 +59,16 @@ class Frame:
     latency_p50: float | None
     latency_p95: float | None
     latency_p99: float | None
+    recent_latency_mean: float | None
+    recent_latency_p50: float | None
+    recent_latency_p95: float | None
+    recent_latency_p99: float | None
     workers: int
     workers_wanted: int
     errors: int
     last_error: str | None
     complete: bool
+    tracked: bool
     components: tuple[ComponentFrame, ...]
     elastic: Mapping[str, Any] | None = None
 
@@ -78,6 +84,7 @@ class Frames:
         self._wanted = workers_wanted
         self._past: deque[Stats] = deque()
         self._began = began
+        self._tracked = False
 
     def next(self, stats: Stats, workers: int, errors: Sequence[ErrorReport], elastic: Mapping[str, Any] | None = None) -> Frame:
         """The frame for one snapshot."""
@@ -89,7 +96,8 @@ class Frames:
             self._began = stats.uptime_seconds
         old, new = (self._past[0], self._past[-1]) if self._past else (stats, stats)
         span = new.uptime_seconds - old.uptime_seconds
-        latency = stats.complete_latency
+        latency, recent = stats.complete_latency, stats.recent_latency
+        self._tracked = self._tracked or bool(stats.acked or stats.failed or stats.pending)
         components = tuple(_component(shape, stats.components[shape.id], old, new, span) for shape in self._shapes)
         backlogs = [component.backlog for component in components if component.backlog is not None]
         return Frame(
@@ -106,11 +114,16 @@ class Frames:
             latency_p50=_known(latency.p50),
             latency_p95=_known(latency.p95),
             latency_p99=_known(latency.p99),
+            recent_latency_mean=_known(recent.mean),
+            recent_latency_p50=_known(recent.p50),
+            recent_latency_p95=_known(recent.p95),
+            recent_latency_p99=_known(recent.p99),
             workers=workers,
             workers_wanted=self._wanted,
             errors=sum(component.errors for component in components),
             last_error=last_line(errors[-1]) if errors else None,
             complete=stats.complete,
+            tracked=self._tracked,
             components=components,
             elastic=elastic,
         )

@@ -91,8 +91,9 @@ def _screen(head: str, frame: Frame | None, trail: Trail) -> Text:
     if frame is None:
         return text
     text.append(
-        f"\n{clock_text(frame.seconds)}   in {rate_text(frame.emitted_per_second)}/s   acked {rate_text(frame.acked_per_second)}/s   "
-        f"latency p50 {seconds_text(frame.latency_p50)}, p99 {seconds_text(frame.latency_p99)}\n"
+        f"\n{clock_text(frame.seconds)}   in {rate_text(frame.emitted_per_second)}/s   acked {rate_text(frame.acked_per_second)}/s\n"
+        f"latency of the last 10 s p50 {seconds_text(frame.recent_latency_p50)}, p99 {seconds_text(frame.recent_latency_p99)}   "
+        f"of the whole run {seconds_text(frame.latency_p50)}, {seconds_text(frame.latency_p99)}\n"
     )
     text.append(
         f"workers {frame.workers}/{frame.workers_wanted}   pending {frame.pending:,}   backlog {count_text(frame.backlog)}   "

@@ -44,7 +44,7 @@ class Outcome:
     @property
     def perhaps_lost(self) -> bool:
         """Whether a worker died while nothing was tracked: nobody can know what was lost with it."""
-        return self.workers_lost > 0 and not self.frame.acked and self.frame.emitted > 0
+        return self.workers_lost > 0 and not self.frame.tracked and self.frame.emitted > 0
 
     @property
     def exit_code(self) -> int:

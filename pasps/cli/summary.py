@@ -74,8 +74,17 @@ def frame_lines(frame: Frame) -> list[str]:
     ]
     if frame.latency_p50 is not None:
         shown = [("p50", frame.latency_p50), ("p95", frame.latency_p95), ("p99", frame.latency_p99), ("mean", frame.latency_mean)]
-        lines.append("latency    " + "   ".join(f"{name} {seconds_text(value)}" for name, value in shown) + "   (until the last ack)")
+        lines.append(f"latency    {_latencies(shown)}   (until the last ack, whole run)")
+        recent = [
+            *(("p50", frame.recent_latency_p50), ("p95", frame.recent_latency_p95)),
+            *(("p99", frame.recent_latency_p99), ("mean", frame.recent_latency_mean)),
+        ]
+        lines.append(f"last 10 s  {_latencies(recent)}")
     return lines
+
+
+def _latencies(named: Sequence[tuple[str, float | None]]) -> str:
+    return "   ".join(f"{name} {seconds_text(value)}" for name, value in named)
 
 
 def _losses(outcome: Outcome) -> list[str]:

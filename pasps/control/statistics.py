@@ -28,12 +28,14 @@ def stats_of(
     living: Mapping[str, WorkerCounts],
     dead: Iterable[WorkerCounts],
     uptime_seconds: float,
+    earlier: Histogram | None = None,
 ) -> Stats:
-    """One snapshot; complete when every live worker is in `living` with its present incarnation."""
+    """One snapshot; complete when every live worker is in `living` with its present incarnation.
+
+    `earlier` are all latencies as they were when what counts as recent began; None: all are recent.
+    """
     past = list(dead)
-    latency = Histogram()
-    for counts in (*living.values(), *past):
-        latency.merge(Histogram(counts.latency, counts.latency_total))
+    latency = latencies((*living.values(), *past))
     by_component: dict[str, list[tuple[ReplicaCounts, bool]]] = {name: [] for name in blueprint.components}
     for counts, alive in [*((c, True) for c in living.values()), *((c, False) for c in past)]:
         for replica in counts.replicas:
@@ -56,7 +58,16 @@ def stats_of(
         uptime_seconds=uptime_seconds,
         due=sum(component.due for component in components.values()),
         latency=latency,
+        recent_latency=Latency.of(latency if earlier is None else latency.since(earlier)),
     )
+
+
+def latencies(counts: Iterable[WorkerCounts]) -> Histogram:
+    """Those of several workers together."""
+    merged = Histogram()
+    for each in counts:
+        merged.merge(Histogram(each.latency, each.latency_total))
+    return merged
 
 
 def on_the_way(living: Mapping[str, WorkerCounts]) -> dict[int, int]:

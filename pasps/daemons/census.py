@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -9,13 +10,15 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.control.news import News
-from pasps.control.statistics import stats_of
+from pasps.control.statistics import latencies, stats_of
 from pasps.daemons.messages import Counts, Cut, Start
 from pasps.daemons.progress import Progress
 from pasps.daemons.worker_link import WorkerLink
-from pasps.metrics import Stats, WorkerCounts
+from pasps.metrics import RECENT_SECONDS, Histogram, Stats, WorkerCounts
 
 CUT_SECONDS = 2.0
+_NOTE_SECONDS = 1.0
+"""Pace at which all latencies so far are noted. Workers tell their counters about as often, asked for or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Census:
         self._cut = 0
         self._answers: dict[int, dict[str, _Answer]] = {}
         self._dead: list[WorkerCounts] = []
+        self._living: dict[str, WorkerCounts] = {}
+        self._noted: deque[tuple[float, Histogram]] = deque()
         self._progress = Progress(starts)
         self._news = News()
         self.spouts = [name for name, plan in blueprint.components.items() if plan.is_spout]
@@ -58,12 +63,15 @@ class Census:
         table = live()
         alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
         at = max((a.at for a in alive.values() if a.counts.spouts), default=self._clock.now())
-        return stats_of(self._blueprint, table, {worker: answer.counts for worker, answer in alive.items()}, self._dead, at - self._began)
+        living = {worker: answer.counts for worker, answer in alive.items()}
+        return stats_of(self._blueprint, table, living, self._dead, at - self._began, self._latencies_before(at - RECENT_SECONDS))
 
     def take(self, link: WorkerLink, message: Counts) -> None:
         """Counters of a worker."""
         link.counts = message.counts
+        self._living[link.worker] = message.counts
         self._progress.take(message.counts)
+        self._note(self._clock.now())
         answers = self._answers.get(message.k)
         if answers is not None:
             answers[link.worker] = _Answer(message.counts, self._clock.now())
@@ -73,8 +81,21 @@ class Census:
         """A worker is gone: what it had counted last stays counted."""
         if link.counts is not None:
             self._dead.append(link.counts)
+            if self._living.get(link.worker) is link.counts:
+                del self._living[link.worker]
             self._progress.died(link.counts)
         self._news.tell()
+
+    def _note(self, now: float) -> None:
+        if self._noted and now < self._noted[-1][0] + _NOTE_SECONDS:
+            return
+        self._noted.append((now, latencies((*self._living.values(), *self._dead))))
+        while len(self._noted) > 1 and self._noted[1][0] <= now - RECENT_SECONDS:
+            self._noted.popleft()
+
+    def _latencies_before(self, moment: float) -> Histogram | None:
+        """All latencies as they were known then; None: nothing was known yet."""
+        return next((histogram for at, histogram in reversed(self._noted) if at <= moment), None)
 
     def starts(self) -> dict[int, Start]:
         """Where each spout task would go on."""

@@ -64,12 +64,15 @@ def status_from(value: Any) -> Status:
         ProtocolError: it is no status, or one of another version.
     """
     try:
-        latency = value["stats"]["complete_latency"]
-        known = {name: math.nan if number is None else number for name, number in latency.items()}
-        whole = {**value, "stats": {**value["stats"], "complete_latency": known}}
+        known = {name: _latency(value["stats"][name]) for name in ("complete_latency", "recent_latency")}
+        whole = {**value, "stats": {**value["stats"], **known}}
         return msgspec.convert(whole, Status, str_keys=True, dec_hook=_histogram)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
         raise ProtocolError(f"the run answered `status` with something else, perhaps it is of another version: {error}") from error
+
+
+def _latency(value: Any) -> dict[str, float]:
+    return {name: math.nan if number is None else number for name, number in value.items()}
 
 
 def _histogram(kind: type, value: Any) -> Any:

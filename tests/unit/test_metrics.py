@@ -25,6 +25,22 @@ def test_quantiles_lie_within_a_bucket_of_the_truth(seconds: list[float]) -> Non
 
 
 @given(durations, durations)
+def test_what_came_since_is_the_difference(before: list[float], after: list[float]) -> None:
+    both, earlier, later = Histogram(), Histogram(), Histogram()
+    for histogram, recorded in ((both, before + after), (earlier, before), (later, after)):
+        for seconds in recorded:
+            histogram.add(seconds)
+    since = both.since(earlier)
+    assert (since.buckets, since.count) == (later.buckets, len(after))
+    assert since.total == pytest.approx(later.total, abs=1e-6)
+
+
+def test_what_a_dead_worker_took_along_is_not_counted_against_the_living() -> None:
+    since = Histogram({1: 5, 2: 3}, 4.0).since(Histogram({1: 7, 2: 1}, 5.0))
+    assert (since.buckets, since.count, since.total) == ({2: 2}, 2, 0.0)
+
+
+@given(durations, durations)
 def test_merging_is_the_same_as_adding_all_to_one(first: list[float], second: list[float]) -> None:
     one, other, both = Histogram(), Histogram(), Histogram()
     for seconds in first:

@@ -63,6 +63,22 @@ def test_latencies_and_backlog_are_none_until_they_are_known() -> None:
     assert (known.latency_mean, known.latency_p50, known.latency_p95, known.latency_p99, known.backlog) == (0.1, 0.2, 0.3, 0.4, 7)
 
 
+def test_recent_latencies_stand_beside_those_of_the_whole_run() -> None:
+    shown = frame(complete_latency=Latency(9, 1, 2, 3, 4), recent_latency=Latency(1, 0.1, 0.2, 0.3, 0.4))
+    assert (shown.latency_p99, shown.recent_latency_p99) == (4, 0.4)
+    assert (shown.recent_latency_mean, shown.recent_latency_p50, shown.recent_latency_p95) == (0.1, 0.2, 0.3)
+    assert frame(complete_latency=Latency(9, 1, 2, 3, 4)).recent_latency_p99 is None
+
+
+@pytest.mark.parametrize("seen", [{"acked": 1}, {"failed": 1}, {"pending": 1}])
+def test_what_was_tracked_once_was_tracked(seen: dict[str, int]) -> None:
+    frames = Frames(shapes(blueprint()), 1)
+    assert not frames.next(stats(1, emitted_first=5), 1, ()).tracked
+    assert frames.next(stats(2, emitted_first=5, **seen), 1, ()).tracked
+    # its worker died, and took what was in flight along
+    assert frames.next(stats(3, emitted_first=5), 1, ()).tracked
+
+
 def test_the_last_error_is_its_component_and_last_line() -> None:
     assert frame([report("a"), report("Traceback:\n  x\nValueError: no\n")]).last_error == "doubled: ValueError: no"
     assert last_line(report("")) == "doubled: no text"

@@ -22,6 +22,8 @@ def test_whoever_ended_it_a_run_that_lost_nothing_is_fine(ended: Ended) -> None:
         ({"doubled": {"errors": 1}}, exit_codes.FAILED),
         ({"workers_lost": 1, "emitted_first": 9, "acked": 9}, exit_codes.OK),
         ({"workers_lost": 1, "emitted_first": 9}, exit_codes.FAILED),
+        ({"workers_lost": 1, "emitted_first": 9, "failed": 9, "replayed": 9}, exit_codes.OK),
+        ({"workers_lost": 1, "emitted_first": 9, "pending": 9}, exit_codes.OK),
         ({"left": {"doubled": 1}, "failed": 3}, exit_codes.LEFT_OVER),
         ({"signal": 2, "left": {"doubled": 1}}, 130),
         ({"signal": 15}, 143),

@@ -22,7 +22,8 @@ def test_it_tells_how_it_ended_each_component_and_the_totals() -> None:
     assert lines[5].split() == ["doubled", "0", "1,000", "0", "0", "2/4", "120", "µs", "500"]
     assert "events in  1,000   acked 1,000   failed 0   replayed 0" in lines
     assert "rate       500 events/s" in lines
-    assert "p50 3.0 ms   p95 20.0 ms   p99 1.5 s   mean 4.0 ms" in text
+    assert "latency    p50 3.0 ms   p95 20.0 ms   p99 1.5 s   mean 4.0 ms   (until the last ack, whole run)" in lines
+    assert "last 10 s  p50 -   p95 -   p99 -   mean -" in lines
     assert "lost" not in text
     assert "left" not in text
 
@@ -50,6 +51,18 @@ def test_what_is_left_and_lost_is_named() -> None:
     assert "left       doubled: 1,200, tracked tuples in flight: 3" in text
     assert "lost       4 failed and were not emitted again" in text
     assert "workers    2 lost and started again" in text
+
+
+def test_nobody_is_told_that_nothing_is_tracked_where_it_was() -> None:
+    assert "nothing is tracked" in summary_text(outcome(workers_lost=1, emitted_first=9))
+    for seen in ({"failed": 9}, {"pending": 9}, {"acked": 1}):
+        assert "nothing is tracked" not in summary_text(outcome(workers_lost=3, emitted_first=9, **seen))
+
+
+def test_latencies_of_the_last_seconds_come_first_in_a_line_and_have_one_of_their_own_in_a_summary() -> None:
+    known = {"complete_latency": LATENCY, "recent_latency": Latency(3, 0.001, 0.002, 0.003, 0.004)}
+    assert "p99 4.0 ms (run 1.5 s)" in plain_line(frame(**known))
+    assert "last 10 s  p50 2.0 ms   p95 3.0 ms   p99 4.0 ms   mean 1.0 ms" in summary_text(outcome(**known)).splitlines()
 
 
 def test_errors_of_one_kind_are_shown_once_the_last_of_them() -> None:

@@ -28,9 +28,11 @@ def test_it_comes_back_as_it_was() -> None:
         doubled={"replicas": {0: REPLICA}, "edges": (EdgeStats("numbers", "default", 5, 4),), "backlog": 3},
         complete_latency=Latency(5, 0.1, 0.2, 0.3, 0.4),
         latency=Histogram({3: 5}, 0.5),
+        recent_latency=Latency(2, 0.1, 0.2, 0.3, 0.4),
     )
     back = through_json(given)
     assert back == given
+    assert back.stats.recent_latency == given.stats.recent_latency
     assert (back.stats.latency.buckets, back.stats.latency.total) == ({3: 5}, 0.5)
     assert first_frame(back) == first_frame(given)
 

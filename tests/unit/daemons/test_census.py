@@ -1,0 +1,109 @@
+"""Which latencies count as recent, however workers tell of them, come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pasps.activation import first_table
+from pasps.api.blueprint import Blueprint
+from pasps.assignment import Need, place
+from pasps.daemons.census import Census
+from pasps.daemons.messages import Counts, Cut
+from pasps.metrics import Histogram, Stats, WorkerCounts
+from pasps.testing import FakeClock
+from tests.unit.cli.builders import blueprint
+
+
+@dataclass
+class Link:
+    """A worker as the census sees it."""
+
+    worker: str
+    counts: WorkerCounts | None = None
+
+
+class Told:
+    """A census whose one worker tells its counters when asked, and whenever a test lets it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        made: Blueprint = blueprint()
+        needs = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in made.components.items()}
+        self.table = first_table(place(needs, ["w0"]), {"w0": 1})
+        self.census: Any = Census(made, self.clock)
+        self.histogram = Histogram()
+        self.incarnation = 1
+        self.link = Link("w0")
+
+    def tell(self, k: int = 0) -> None:
+        latency = self.histogram
+        counts = WorkerCounts("w0", self.incarnation, 1, [], [], {}, [], dict(latency.buckets), latency.total)
+        self.census.take(self.link, Counts(k, counts))
+
+    def seconds(self, count: int, latency: float) -> None:
+        """So many seconds, with one tuple done in each."""
+        for _ in range(count):
+            self.clock.advance(1)
+            self.histogram.add(latency)
+            self.tell()
+
+    def restart(self) -> None:
+        """Its counters begin anew."""
+        self.census.bury(self.link)
+        self.link, self.histogram, self.incarnation = Link("w0"), Histogram(), 2
+
+    def stats(self) -> Stats:
+        def ask(worker: str, cut: Cut) -> None:
+            self.tell(cut.k)
+
+        stats: Stats = asyncio.run(self.census.stats(lambda: self.table, ask))
+        return stats
+
+
+def test_recent_latencies_are_those_of_the_last_ten_seconds_beside_those_of_the_whole_run() -> None:
+    told = Told()
+    told.seconds(60, 1.0)
+    told.seconds(10, 0.1)
+    stats = told.stats()
+    assert (stats.complete_latency.count, stats.recent_latency.count) == (70, 10)
+    assert (round(stats.complete_latency.mean, 3), round(stats.recent_latency.mean, 3)) == (0.871, 0.1)
+    assert stats.recent_latency.p99 < 0.11 < stats.complete_latency.p50
+
+
+def test_at_the_beginning_everything_is_recent() -> None:
+    told = Told()
+    told.seconds(5, 1.0)
+    assert told.stats().recent_latency.count == 5
+
+
+def test_a_standstill_has_no_recent_latency() -> None:
+    told = Told()
+    told.seconds(5, 1.0)
+    told.clock.advance(20)
+    stats = told.stats()
+    assert (stats.recent_latency.count, stats.complete_latency.count) == (0, 5)
+    assert math.isnan(stats.recent_latency.p99)
+
+
+def test_what_a_dead_worker_had_done_is_recent_no_longer_than_it_was() -> None:
+    told = Told()
+    told.seconds(30, 1.0)
+    told.restart()
+    told.table = first_table({name: routing for name, routing in told.table.components.items()}, {"w0": 2})  # noqa: C416
+    told.seconds(4, 0.1)
+    stats = told.stats()
+    assert (stats.complete_latency.count, stats.recent_latency.count) == (34, 10)
+    told.seconds(10, 0.1)
+    assert (told.stats().recent_latency.count, round(told.stats().recent_latency.mean, 3)) == (10, 0.1)
+
+
+def test_looks_that_come_often_do_not_shorten_it() -> None:
+    told = Told()
+    for _ in range(200):
+        told.clock.advance(0.1)
+        told.histogram.add(0.5)
+        told.stats()
+    assert 100 <= told.stats().recent_latency.count <= 110
