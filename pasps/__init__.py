@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from pasps.api import (
     BatchBolt,
+    BatchingBolt,
     Blueprint,
     Bolt,
     FunctionBolt,
     Grouping,
     GroupingSpec,
+    ReliableSpout,
     Spout,
     Stream,
+    TicklessBatchingBolt,
     Topology,
     TopologyBuilder,
     TopologyContext,
@@ -33,6 +36,7 @@ from pasps.metrics import Stats
 
 __all__ = [
     "BatchBolt",
+    "BatchingBolt",
     "Blueprint",
     "Bolt",
     "EndOfInput",
@@ -41,10 +45,12 @@ __all__ = [
     "GroupingSpec",
     "LocalCluster",
     "PaspsError",
+    "ReliableSpout",
     "RunningTopology",
     "Spout",
     "Stats",
     "Stream",
+    "TicklessBatchingBolt",
     "Topology",
     "TopologyBuilder",
     "TopologyContext",

@@ -7,19 +7,20 @@ Layout: tuples, groupings <- blueprint <- context, spec <- component <- spout, b
 from __future__ import annotations
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
-from pasps.api.bolt import BatchBolt, Bolt
+from pasps.api.bolt import BatchBolt, BatchingBolt, Bolt, TicklessBatchingBolt
 from pasps.api.builder import BoltDeclarer, SpoutDeclarer, TopologyBuilder
 from pasps.api.component import Component, declared_streams
 from pasps.api.context import TopologyContext
 from pasps.api.function import FunctionBolt, bolt
 from pasps.api.groupings import Grouping, GroupingSpec
 from pasps.api.spec import ComponentSpec
-from pasps.api.spout import Spout
+from pasps.api.spout import ReliableSpout, Spout
 from pasps.api.topology import Topology, blueprint_of
 from pasps.api.tuples import Stream, Tuple
 
 __all__ = [
     "BatchBolt",
+    "BatchingBolt",
     "Blueprint",
     "Bolt",
     "BoltDeclarer",
@@ -30,9 +31,11 @@ __all__ = [
     "FunctionBolt",
     "Grouping",
     "GroupingSpec",
+    "ReliableSpout",
     "Spout",
     "SpoutDeclarer",
     "Stream",
+    "TicklessBatchingBolt",
     "Topology",
     "TopologyBuilder",
     "TopologyContext",

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn, cast
 
 from pasps.api.context import TopologyContext
 from pasps.api.spec import ComponentSpec, Inputs
 from pasps.api.tuples import DEFAULT_STREAM, Stream
-from pasps.errors import ClosedError, TopologyError
+from pasps.errors import ClosedError, InvalidError, TopologyError
+
+LOGGER = "pasps.component"
+"""Above the loggers of all components."""
+_LEVELS = {
+    **dict.fromkeys(("trace", "debug"), logging.DEBUG),
+    "info": logging.INFO,
+    **dict.fromkeys(("warn", "warning"), logging.WARNING),
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
 
 Outputs = Sequence[str] | Sequence[Stream]
 
@@ -60,6 +72,32 @@ class Component:
 
     def on_move_in(self, ctx: TopologyContext) -> None:
         """Called instead of `initialize` where a moved instance arrives: open again what `on_move_out` dropped."""
+
+    @cached_property
+    def logger(self) -> logging.Logger:
+        """Python's logger `pasps.component.<its name in the topology>`; an attribute of yours may take its place.
+
+        What a worker's go to, and from which level on, is said in the documentation's page on running.
+        """
+        # a Logger pickles as its name, so an instance that moves takes nothing along
+        return logging.getLogger(f"{LOGGER}.{self.ctx.component_id if hasattr(self, 'ctx') else type(self).__name__}")
+
+    def log(self, message: Any, level: str | None = None) -> None:
+        """Log a message by `logger`; `level` is debug, info (the default), warning, error or critical, or Storm's trace or warn.
+
+        Raises:
+            InvalidError: there is no such level.
+        """
+        number = _LEVELS.get("info" if level is None else str(level).lower())
+        if number is None:
+            raise InvalidError(f"{type(self).__name__}.log(): expected a level out of {', '.join(_LEVELS)}, got {level!r}")
+        self.logger.log(number, "%s", message)
+
+    def put_in_place(self, ctx: TopologyContext, methods: Mapping[str, Callable[..., Any]]) -> None:
+        """Called by the runtime alone, before `initialize` or `on_move_in`: what this instance is given where it runs."""
+        self.ctx = ctx
+        for name, method in methods.items():
+            setattr(self, name, method)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

@@ -26,10 +26,10 @@ class TopologyContext:
         worker_id: str,
         position: Any,
         active: Callable[[str], list[int]],
-        report: Callable[[str], None],
+        report: Callable[[BaseException | str], None],
         restarted: bool = False,
     ) -> None:
-        """`active` gives the active task ids of a component as of now; `report` takes an error's text to the topology's errors."""
+        """`active` gives the active task ids of a component as of now; `report` takes an error to the topology's errors."""
         self._blueprint = blueprint
         self._plan = blueprint.components[component_id]
         self._task_index = task_index
@@ -107,8 +107,11 @@ class TopologyContext:
         return self._active(self._of(component).id)
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error among the topology's errors and go on. Never blocks; may drop what exceeds the configured rate."""
-        self._report(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
+        """Show an error, or a text, among the topology's errors and go on. Never blocks; may drop what exceeds the configured rate.
+
+        Of an exception that was raised the traceback is shown too.
+        """
+        self._report(error if isinstance(error, (BaseException, str)) else repr(error))
 
     def _of(self, component: str) -> ComponentPlan:
         plan = self._blueprint.components.get(component)

@@ -11,7 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pasps.api.blueprint import Execution, Shape
-from pasps.api.bolt import BatchBolt, Bolt
+from pasps.api.bolt import BatchBolt, BatchingBolt, Bolt
 from pasps.api.component import Component, declared_streams
 from pasps.api.declaration import ClassMaker, CopyMaker, SharedMaker
 from pasps.api.function import FunctionBolt
@@ -27,6 +27,7 @@ _CALLED: dict[Shape, dict[str, str]] = {
     "batch_bolt": {"process_batch": "tuples", "process_tick": "tup", **_HOOKS},
 }
 """The methods that the runtime calls, with what it gives them."""
+_BY_KEY = {**_CALLED["bolt"], "process_batch": "key, tups", "group_key": "tup"}
 _AWAITED = frozenset({"process", "process_batch", "process_tick"})
 
 _NEITHER = {
@@ -50,7 +51,7 @@ _NEVER_CALLED: dict[Shape, dict[str, str]] = {
         "process": "derive from Bolt, or define next_tuple(self)",
         "process_tick": "only bolts get ticks: return the seconds to wait from next_tuple()",
     },
-    "bolt": {**_NO_BOLT, "process_batch": "derive from BatchBolt"},
+    "bolt": {**_NO_BOLT, "process_batch": "derive from BatchBolt, or from BatchingBolt for batches by key"},
     "batch_bolt": {**_NO_BOLT, "process": "derive from Bolt"},
 }
 """Names that Storm or streamparse call, and the runtime does not: what a component of each shape has instead."""
@@ -187,8 +188,11 @@ def _check_process(component: str, subject: Any, shape: Shape) -> bool:
     process = _method(subject, "process")
     batch = _method(subject, "process_batch")
     if shape == "bolt" and process is Bolt.process:
-        cure = "derive from BatchBolt" if batch is not None else "define process(self, tup)"
+        cure = _NEVER_CALLED["bolt"]["process_batch"] if batch is not None else "define process(self, tup)"
         raise TopologyError("this bolt does not define process(tup)", component=component, cure=cure)
+    if batch is BatchingBolt.process_batch:
+        problem = "this batching bolt does not define process_batch(key, tups)"
+        raise TopologyError(problem, component=component, cure="define process_batch(self, key, tups)")
     if shape == "batch_bolt" and batch is BatchBolt.process_batch:
         cure = "derive from Bolt" if process is not Bolt.process else "define process_batch(self, tuples)"
         raise TopologyError("this batch bolt does not define process_batch(tuples)", component=component, cure=cure)
@@ -207,15 +211,22 @@ def _check_process(component: str, subject: Any, shape: Shape) -> bool:
 def _check_methods(component: str, subject: Any, shape: Shape) -> None:
     """Refuse methods that the runtime could not call as it does, and those that Storm would call and the runtime does not."""
     kind = subject if isinstance(subject, type) else type(subject)
-    for name, given in _CALLED[shape].items():
+    called, awaited = _CALLED[shape], _AWAITED
+    if issubclass(kind, BatchingBolt):
+        called, awaited = _BY_KEY, frozenset()
+        every = subject.ticks_between_batches
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            problem = f"ticks_between_batches must be an integer of at least 1, got {every!r}"
+            raise TopologyError(problem, component=component, cure="1 is the default")
+    for name, given in called.items():
         method = inspect.getattr_static(kind, name)
         if not callable(getattr(subject, name)):
             problem = f"{name} must be a method, got {getattr(subject, name)!r}"
             raise TopologyError(problem, component=component, cure=f"define {name}(self{given and ', '}{given})")
         if isinstance(method, FunctionType):
-            _check_method(component, name, method, given)
+            _check_method(component, name, method, given, name in awaited)
     for name, cure in _NEVER_CALLED[shape].items():
-        if _defined_for_storm(kind, name):
+        if name not in called and _defined_for_storm(kind, name):
             problem = f"{kind.__name__} defines {name}(), which Storm or streamparse calls and pasps does not"
             raise TopologyError(problem, component=component, cure=f"{cure}; a method of your own needs another name")
     for switch in () if shape == "spout" else ("auto_anchor", "auto_ack", "auto_fail"):
@@ -224,9 +235,11 @@ def _check_methods(component: str, subject: Any, shape: Shape) -> None:
             raise TopologyError(f"{switch} must be True or False, got {value!r}", component=component, cure="True is the default")
 
 
-def _check_method(component: str, name: str, method: FunctionType, given: str) -> None:
+def _check_method(component: str, name: str, method: FunctionType, given: str, awaited: bool) -> None:
     define = f"define {name}(self{given and ', '}{given})"
-    if name not in _AWAITED and (_is_generator(method) or inspect.iscoroutinefunction(method)):
+    if given == "tuples":
+        define += "; for batches by key derive from BatchingBolt"
+    if not awaited and (_is_generator(method) or inspect.iscoroutinefunction(method)):
         problem = f"{name}() must be a plain method, not async and without yield: nothing would run it"
         raise TopologyError(problem, component=component, cure=define)
     signature = inspect.signature(method)

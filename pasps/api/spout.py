@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 from pasps.api.component import Component
+from pasps.api.context import TopologyContext
+from pasps.api.tuples import DEFAULT_STREAM
+from pasps.errors import EmitError
 
 
 class Spout(Component):
@@ -92,3 +97,77 @@ class Spout(Component):
                 which is too many for a position that waits for the oldest.
         """
         self._not_running("save_position")
+
+
+class ReliableSpout(Spout):
+    """streamparse's: remembers what it emitted until that is acked, and emits it again when it fails, up to `max_fails` times.
+
+    Every emission needs a `tup_id`, and no other that is pending may have the same. What failed once more is reported, given up,
+    and acked. A class that defines `ack` or `fail` calls these. What it remembers is lost with its worker, so a source that can
+    be read again from somewhere should use `save_position` as well.
+    """
+
+    max_fails: int = 3
+
+    unacked_tuples: dict[Any, tuple[Any, ...]]
+    """What is pending, by its id: values, stream, direct task."""
+    failed_tuples: Counter[Any]
+    """How often what is pending has failed, by its id."""
+
+    _send: Callable[..., Any]
+    _send_batch: Callable[..., Any]
+
+    def ack(self, tup_id: Any) -> None:
+        """Forget it."""
+        self.failed_tuples.pop(tup_id, None)
+        self.unacked_tuples.pop(tup_id, None)
+
+    def fail(self, tup_id: Any) -> None:
+        """Emit it again, or give it up."""
+        kept = self.unacked_tuples.get(tup_id)
+        if kept is None:
+            return
+        if self.failed_tuples[tup_id] >= self.max_fails:
+            self.ctx.report_error(f"tuple {tup_id!r} failed {self.max_fails + 1} times and is given up (max_fails = {self.max_fails})")
+            self.ack(tup_id)
+            return
+        self.failed_tuples[tup_id] += 1
+        values, stream, direct_task = kept
+        self.emit(values, tup_id, stream, direct_task)
+
+    def put_in_place(self, ctx: TopologyContext, methods: Mapping[str, Callable[..., Any]]) -> None:
+        """See `Component`."""
+        own: dict[str, Callable[..., Any]] = {
+            "emit": self._emit,
+            "emit_batch": self._emit_batch,
+            "_send": methods["emit"],
+            "_send_batch": methods["emit_batch"],
+        }
+        super().put_in_place(ctx, {**methods, **own})
+        self.unacked_tuples, self.failed_tuples = {}, Counter()
+
+    def _emit(
+        self,
+        values: Sequence[Any],
+        tup_id: Any = None,
+        stream: str | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """`emit`, and remember."""
+        self._refuse_none(tup_id, stream)
+        ids: list[int] | None = self._send(values, tup_id, stream, direct_task, need_task_ids)
+        self.unacked_tuples[tup_id] = (tuple(values), stream, direct_task)
+        return ids
+
+    def _emit_batch(self, rows: Sequence[Sequence[Any]], tup_ids: Sequence[Any] | None = None, stream: str | None = None) -> None:
+        """`emit_batch`, and remember."""
+        for tup_id in repeat(None, 1) if tup_ids is None else tup_ids:
+            self._refuse_none(tup_id, stream)
+        self._send_batch(rows, tup_ids, stream)
+        self.unacked_tuples.update((tup_id, (tuple(row), stream, None)) for tup_id, row in zip(tup_ids or (), rows, strict=True))
+
+    def _refuse_none(self, tup_id: Any, stream: str | None) -> None:
+        if tup_id is None:
+            problem = "a ReliableSpout needs tup_id= for every tuple, to know what to emit again"
+            raise EmitError(self.ctx.component_id, stream or DEFAULT_STREAM, problem)

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
-from pasps.api.bolt import Bolt
+from pasps.api.bolt import Bolt, TicklessBatchingBolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.examine import Examined, check_arity, examine
 from pasps.api.groupings import Grouping, GroupingSpec, Kind
@@ -246,7 +246,11 @@ def _cycle(stuck: list[str], subscriptions: Mapping[str, list[Input]]) -> Topolo
 def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
     declared, found = part.declared, part.found
     where = f"component {declared.id!r}"
-    own, given = (check({} if config is None else config, where, component=True) for config in (declared.subject.config, declared.config))
+    kind = declared.subject if isinstance(declared.subject, type) else type(declared.subject)
+    ticks = {_TICK: declared.subject.secs_between_batches} if issubclass(kind, TicklessBatchingBolt) else {}
+    ticks, own, given = (
+        check({} if config is None else config, where, component=True) for config in (ticks, declared.subject.config, declared.config)
+    )
     return ComponentPlan(
         id=declared.id,
         shape=found.shape,
@@ -256,11 +260,11 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
         par=part.par,
         pool=part.pool,
         first_task=0,
-        config={**own, **given},
+        config={**ticks, **own, **given},
         execution=found.execution,
         concurrency=found.concurrency,
         max_batch=found.max_batch,
-        kind=declared.subject if isinstance(declared.subject, type) else type(declared.subject),
+        kind=kind,
     )
 
 
@@ -271,7 +275,7 @@ def _check_ticks(plans: Iterable[ComponentPlan], settings: Mapping[str, Any]) ->
         handles = not plan.is_spout and getattr(plan.kind, "process_tick", Bolt.process_tick) is not Bolt.process_tick
         handlers = handlers or handles
         if handles and _TICK not in plan.config and _TICK not in settings:
-            problem = f"{plan.kind.__name__} defines process_tick(), but no tick would come: {_TICK} is not set"
+            problem = f"{plan.kind.__name__} has process_tick(), but no tick would come: {_TICK} is not set"
             cure = f"give the component config={{{_TICK!r}: seconds}}, or set the key for the topology; None says that no ticks are wanted"
             raise TopologyError(problem, component=plan.id, cure=cure)
         if not handles and plan.config.get(_TICK) is not None:

@@ -128,7 +128,8 @@ def plain_line(frame: Frame) -> str:
         f"acked {rate_text(frame.acked_per_second)}/s",
         f"pending {frame.pending:,}",
         f"backlog {count_text(frame.backlog)}",
-        f"p99 {seconds_text(frame.recent_latency_p99)}" + ("" if frame.latency_p99 is None else f" (run {seconds_text(frame.latency_p99)})"),
+        f"p99 {seconds_text(frame.recent_latency_p99)}"
+        + ("" if frame.latency_p99 is None else f" (run {seconds_text(frame.latency_p99)})"),
         f"failed {frame.failed:,}",
         f"workers {frame.workers}/{frame.workers_wanted}",
     ]

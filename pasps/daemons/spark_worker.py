@@ -18,6 +18,7 @@ from pasps.cluster.unpack import site_packages, unpack
 from pasps.daemons.enlisting import enlist
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.membership import keep_registered
+from pasps.daemons.worker_place import begin_logging
 from pasps.daemons.worker_process import WorkerProcess
 from pasps.errors import BrokenError
 
@@ -31,7 +32,7 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
     """Be the worker of that place. `package` and `environment` are the names under which Spark has brought them."""
     forget_secrets()
     log_file = write_to_log(topology, place)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"), force=True)
+    begin_logging(force=True)
     unpacked = unpack(Path(SparkFiles.get(package)), Path(tempfile.mkdtemp(prefix=f"{place}-", dir=".")))
     brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
     sys.path[:] = unpacked.over(sys.path, brought)

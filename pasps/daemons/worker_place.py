@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import os
 import socket
 from pathlib import Path
 
+from pasps.api.component import LOGGER
 from pasps.daemons.messages import LogText, ReadLog
 from pasps.errors import InvalidError
 
 _MOST_LOG_BYTES = 1 << 20
+
+
+def begin_logging(*, force: bool = False) -> None:
+    """Log to standard error from the level on that `PASPS_LOG` names; without it warnings, and of users' components information too."""
+    level = os.environ.get("PASPS_LOG")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=level or "WARNING", force=force)
+    logging.getLogger(LOGGER).setLevel(level or "INFO")
 
 
 def address_to_bind(wanted: str, reached_by: str) -> str:

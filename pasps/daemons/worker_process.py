@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pasps.api.blueprint import Blueprint
+from pasps.api.component import LOGGER
 from pasps.clock import SystemClock
 from pasps.daemons.control_reports import ControlReports
 from pasps.daemons.control_thread import ControlThread
@@ -40,7 +41,7 @@ from pasps.daemons.messages import (
     Unmovable,
 )
 from pasps.daemons.step_loop import StepLoop, fail
-from pasps.daemons.worker_place import address_to_bind, log_text
+from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
@@ -167,7 +168,8 @@ class WorkerProcess:
         self._worker = Worker(blueprint, launch.worker, launch.workers, around)
         settings = self._worker.settings
         if settings.debug:
-            logging.getLogger("pasps").setLevel(logging.DEBUG)
+            for name in ("pasps", LOGGER):
+                logging.getLogger(name).setLevel(logging.DEBUG)
         self._endpoint = Endpoint(
             Identity(blueprint.name, launch.worker, launch.incarnation),
             launch.secret,
@@ -255,7 +257,7 @@ def _told(error: Exception) -> str:
 
 def main() -> None:
     """Entry point of the process."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "WARNING"))
+    begin_logging()
     # Ctrl-C goes to the whole terminal, and `timeout` sends SIGTERM to the whole group; the parent drains, and ends its workers
     # when that is done. A handler, since what is ignored or blocked would be so in processes that user code starts.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -138,8 +138,8 @@ class Hosting:
         """The context of one task in this worker."""
         services = self._services
 
-        def report(text: str) -> None:
-            services.report(component, self._blueprint.components[component].first_task + task, text)
+        def report(error: BaseException | str) -> None:
+            services.report(component, self._blueprint.components[component].first_task + task, error)
 
         return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report, self.restarted)
 
@@ -205,7 +205,8 @@ class Hosting:
             self.report(executor, error)
 
     def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
-        executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=instance.auto_ack, fail=instance.auto_fail)
+        ack = instance.auto_ack and not instance.keeps_tuples
+        executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=ack, fail=instance.auto_fail)
 
     def spout_executor(self, plan: ComponentPlan, task: int, start: SpoutStart) -> SpoutExecutor:
         """A spout task with an initialized instance, asleep."""
@@ -226,9 +227,8 @@ class Hosting:
         executor.collector.owed = start.debt
         instance = plan.make()
         executor.instance = instance
-        instance.ctx = self.context(plan.id, task, start.position)
-        for name in ("emit", "emit_batch", "save_position"):
-            setattr(instance, name, getattr(executor.collector, name))
+        given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
+        instance.put_in_place(self.context(plan.id, task, start.position), given)
         instance.initialize(self._conf(plan), instance.ctx)
         # a hook that is only inherited need not be called
         if getattr(instance.ack, "__func__", None) is not Spout.ack:
@@ -244,6 +244,4 @@ class Hosting:
 
 
 def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:
-    instance.ctx = context
-    for name in ("emit", "ack", "fail"):
-        setattr(instance, name, getattr(collector, name))
+    instance.put_in_place(context, {name: getattr(collector, name) for name in ("emit", "ack", "fail")})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from pasps.api import BatchBolt, Bolt, Spout, Stream, Tuple, declared_streams
-from pasps.errors import ClosedError, TopologyError
+from pasps.errors import ClosedError, InvalidError, TopologyError
 
 
 class Words(Spout):
@@ -152,3 +153,39 @@ def test_outputs_that_declare_nothing_usable_are_refused(outputs: Any, expected:
     with pytest.raises(TopologyError) as caught:
         declared_streams(outputs, "c")
     assert str(caught.value) == expected
+
+
+def placed(component: str) -> Count:
+    count = Count()
+    count.put_in_place(type("Context", (), {"component_id": component})(), {})
+    return count
+
+
+def test_its_logger_has_the_name_of_the_component(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "pasps.component")
+    count = placed("counted")
+    count.logger.warning("%d words", 3)
+    count.log("a message")
+    count.log(17, "trace")
+    count.log("bad: %d", "ERROR")
+    assert caplog.record_tuples == [
+        ("pasps.component.counted", logging.WARNING, "3 words"),
+        ("pasps.component.counted", logging.INFO, "a message"),
+        ("pasps.component.counted", logging.DEBUG, "17"),
+        ("pasps.component.counted", logging.ERROR, "bad: %d"),
+    ]
+    assert Count().logger.name == "pasps.component.Count", "outside of a topology"
+
+
+def test_a_level_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InvalidError, match=r"Count.log\(\): expected a level out of trace, debug, .*, got 'loud'"):
+        placed("counted").log("a message", "loud")
+
+
+def test_its_logger_moves_with_it_and_may_be_replaced() -> None:
+    count = placed("counted")
+    logger = count.logger
+    del count.ctx
+    assert pickle.loads(pickle.dumps(count)).logger is logger
+    count.logger = logging.getLogger("mine")
+    assert count.logger.name == "mine"

@@ -27,7 +27,7 @@ class Chain(Topology):
     sink = Count.spec(inputs=[count])
 
 
-def context(component: str, index: int, active: list[int], reported: list[str]) -> TopologyContext:
+def context(component: str, index: int, active: list[int], reported: list[BaseException | str]) -> TopologyContext:
     return TopologyContext(Chain.blueprint("wc"), component, index, "w1", {"at": 3}, lambda name: list(active), reported.append)
 
 
@@ -57,12 +57,13 @@ def test_all_tasks_stay_and_active_ones_are_asked_each_time() -> None:
     assert ctx.component_tasks("count") == [3, 4, 5, 6]
 
 
-def test_errors_are_reported_with_their_type() -> None:
-    reported: list[str] = []
-    ctx = context("count", 0, [], reported)
-    ctx.report_error(ValueError("no such word"))
+def test_errors_are_reported_as_they_are_and_what_is_none_as_a_text() -> None:
+    reported: list[BaseException | str] = []
+    ctx, error = context("count", 0, [], reported), ValueError("no such word")
+    ctx.report_error(error)
     ctx.report_error("slow")
-    assert reported == ["ValueError: no such word", "slow"]
+    ctx.report_error(None)  # type: ignore[arg-type]
+    assert reported == [error, "slow", "None"]
 
 
 def test_asking_for_what_is_not_there_names_what_is() -> None:

@@ -232,7 +232,7 @@ def undecorated(a: int) -> None: ...
         ),
         (Silent, "this spout declares no outputs; set outputs = ['field', ...]"),
         (NoProcess, "this bolt does not define process(tup); define process(self, tup)"),
-        (BatchByMistake, "this bolt does not define process(tup); derive from BatchBolt"),
+        (BatchByMistake, "this bolt does not define process(tup); derive from BatchBolt, or from BatchingBolt for batches by key"),
         (NoBatch, "this batch bolt does not define process_batch(tuples); define process_batch(self, tuples)"),
         (OneByMistake, "this batch bolt does not define process_batch(tuples); derive from Bolt"),
         (Yielding, "process() contains yield, so calling it would run nothing; call self.emit(...) instead of yield"),
@@ -267,7 +267,7 @@ def undecorated(a: int) -> None: ...
         (
             ByKey,
             "process_batch(self, key, tuples) is called as process_batch(tuples): missing a required argument: 'tuples'; "
-            "define process_batch(self, tuples)",
+            "define process_batch(self, tuples); for batches by key derive from BatchingBolt",
         ),
         (
             AsyncInitialize,
@@ -312,7 +312,7 @@ def bolt_with(name: str, base: type = Plain) -> type:
         (bolt_with("cleanup"), "define close(self)"),
         (bolt_with("nextTuple", Words), "define next_tuple(self)"),
         (bolt_with("next_tuple"), "derive from Spout, or define process(self, tup)"),
-        (bolt_with("process_batch"), "derive from BatchBolt"),
+        (bolt_with("process_batch"), "derive from BatchBolt, or from BatchingBolt for batches by key"),
         (bolt_with("process", Batch), "derive from Bolt"),
         (bolt_with("process_tick", Words), "only bolts get ticks: return the seconds to wait from next_tuple()"),
     ],

@@ -125,7 +125,7 @@ def test_a_tick_for_all_is_for_those_who_handle_it() -> None:
             Timed,
             {},
             {},
-            f"component 'sink': Timed defines process_tick(), but no tick would come: {TICK} is not set; "
+            f"component 'sink': Timed has process_tick(), but no tick would come: {TICK} is not set; "
             f"give the component config={{'{TICK}': seconds}}, or set the key for the topology; None says that no ticks are wanted",
         ),
         (
