@@ -109,7 +109,7 @@ class TopologyContext:
     def report_error(self, error: BaseException | str) -> None:
         """Show an error, or a text, among the topology's errors and go on. Never blocks; may drop what exceeds the configured rate.
 
-        Of an exception that was raised the traceback is shown too.
+        An exception counts among the component's errors, and its traceback is shown; a text does neither.
         """
         self._report(error if isinstance(error, (BaseException, str)) else repr(error))
 

@@ -134,11 +134,13 @@ class Hosting:
 
     # ---- instances
 
-    def context(self, component: str, task: int, position: Any) -> TopologyContext:
-        """The context of one task in this worker."""
+    def context(self, component: str, task: int, position: Any, executor: Executor | None = None) -> TopologyContext:
+        """The context of one task in this worker; `executor` counts the exceptions that it reports."""
         services = self._services
 
         def report(error: BaseException | str) -> None:
+            if executor is not None and isinstance(error, BaseException):
+                executor.meter.errors += 1
             services.report(component, self._blueprint.components[component].first_task + task, error)
 
         return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report, self.restarted)
@@ -160,7 +162,7 @@ class Hosting:
         if isinstance(made, FunctionBolt):
             slot.instance = made.function
             return
-        context = self.context(plan.id, slot.task, None)
+        context = self.context(plan.id, slot.task, None, executor)
         slot.instance = made
         _bind(made, slot.collector, context)
         executor.call(lambda: made.initialize(self._conf(plan), context))
@@ -168,7 +170,7 @@ class Hosting:
 
     def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes) -> None:
         """Give the task the instance that another worker sent."""
-        context = self.context(slot.component, slot.task, None)
+        context = self.context(slot.component, slot.task, None, executor)
         instance = thaw(state, context, slot.collector)
         slot.instance = instance
         _bind(instance, slot.collector, context)
@@ -228,7 +230,7 @@ class Hosting:
         instance = plan.make()
         executor.instance = instance
         given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
-        instance.put_in_place(self.context(plan.id, task, start.position), given)
+        instance.put_in_place(self.context(plan.id, task, start.position, executor), given)
         instance.initialize(self._conf(plan), instance.ctx)
         # a hook that is only inherited need not be called
         if getattr(instance.ack, "__func__", None) is not Spout.ack:

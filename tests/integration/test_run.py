@@ -22,7 +22,7 @@ TWEETS = str(ROOT / "topologies" / "tweets" / "tweets.py")
 
 PARTS = """
 import time
-from pasps import Bolt, EndOfInput, Grouping, Spout, Topology, bolt
+from pasps import Bolt, EndOfInput, Grouping, ReliableSpout, Spout, TicklessBatchingBolt, Topology, bolt
 
 class Numbers(Spout):
     outputs = ["n"]
@@ -56,6 +56,48 @@ class Forgetful(Bolt):
     auto_ack = False
     def process(self, tup):
         pass
+
+class Ported(Numbers, ReliableSpout):
+    pass
+
+class Sums(TicklessBatchingBolt):
+    outputs = ["key", "sum"]
+    secs_between_batches = 0.1
+    def initialize(self, conf, ctx):
+        self.failed_once = False
+    def group_key(self, tup):
+        return tup.values.n % 2
+    def process_batch(self, key, tups):
+        if not self.failed_once:
+            self.failed_once = True
+            raise ValueError("the first batch")
+        self.log(f"group {key}")
+        self.emit([key, sum(tup.values.n for tup in tups)])
+
+class Talks(Bolt):
+    def process(self, tup):
+        self.logger.debug("debugging %d", tup.values.sum)
+        self.log(f"heard of {tup.values.key}", "warn")
+
+class FromStreamparse(Topology):
+    numbers = Ported.spec()
+    sums = Sums.spec(inputs={numbers: Grouping.fields("n")}, par=2)
+    talks = Talks.spec(inputs=[sums])
+
+class Mistyped(Topology):
+    class Wrong(Bolt):
+        def process(self, tup):
+            tup.values.m
+    numbers = Numbers.spec()
+    wrong = Wrong.spec(inputs=[numbers])
+
+class Unfinished(Topology):
+    class Untracked(Numbers):
+        def next_tuple(self):
+            self.emit([self.n])
+            return 0.01
+    numbers = Untracked.spec()
+    sink = Sink.spec(inputs=[numbers])
 
 class Failing(Topology):
     numbers = Numbers.spec()
@@ -277,3 +319,49 @@ def test_a_lost_worker_costs_nothing_that_is_tracked(start: Start) -> None:
     summary = run.lines()[-1]
     assert (summary["ended"], summary["workers_lost"], summary["workers"]) == ("finished", 1, 2)
     assert summary["components"]["count"]["executed"] >= 4000 or summary["replayed"]
+
+
+@pytest.mark.parametrize(("level", "seen"), [(None, {"INFO", "WARNING"}), ("ERROR", set()), ("DEBUG", {"DEBUG", "INFO", "WARNING"})])
+def test_components_of_streamparse_run_and_what_they_log_is_seen(
+    start: Start, topology_file: str, monkeypatch: pytest.MonkeyPatch, level: str | None, seen: set[str]
+) -> None:
+    monkeypatch.delenv("PASPS_LOG", raising=False)
+    if level is not None:
+        monkeypatch.setenv("PASPS_LOG", level)
+    run = start(topology_file, "--topology", "FromStreamparse", "--json", "--workers", "2")
+    assert run.end() == 5, run.err.read_text()
+    summary = run.lines()[-1]
+    assert (summary["ended"], summary["unreplayed"], summary["pending"], summary["emitted"]) == ("finished", 0, 0, 100)
+    assert summary["failed"] == summary["replayed"] > 0
+    assert summary["acked"] == 100
+    assert any("ValueError: the first batch" in report["text"] for report in summary["reports"])
+    logged = re.findall(r"(\w+) pasps\.component\.(sums|talks): (group|heard of|debugging) \d", run.err.read_text())
+    assert {words[0] for words in logged} == seen
+    assert {words[1] for words in logged} == ({"sums", "talks"} if seen else set())
+
+
+def test_a_wrong_field_name_is_told_with_those_that_there_are(start: Start, topology_file: str) -> None:
+    run = start(topology_file, "--topology", "Mistyped", "--json", "--workers", "1", "-o", "most=3")
+    assert run.end() == 5
+    assert "AttributeError: a tuple's values have no field 'm'; there are 'n'" in run.lines()[-1]["last_error"]
+
+
+@pytest.mark.parametrize(("topology", "tracked"), [("Unacked", True), ("Unfinished", False)])
+def test_a_summary_says_that_nothing_is_tracked_only_where_nothing_was(
+    start: Start, topology_file: str, topology: str, tracked: bool
+) -> None:
+    run = start(topology_file, "--topology", topology, "--no-tty", "--workers", "2", "--drain-timeout", "0", "-o", "most=null")
+    flowing = r"pending [1-9]" if tracked else r"seen 0"
+    wait_until(lambda: re.search(flowing, run.out.read_text()) is not None, "tuples", run)
+    run.family = set(run.process.children(recursive=True))
+    max(run.family, key=lambda process: process.pid).kill()
+    wait_until(lambda: "is gone" in run.err.read_text(), "loss", run)
+    wait_until(lambda: len(set(run.process.children()) - run.family) == 1, "other worker", run)
+    run.family |= set(run.process.children(recursive=True))
+    lines = len(run.out.read_text().splitlines())
+    wait_until(lambda: "workers 2/2" in "".join(run.out.read_text().splitlines()[lines:]), "view of both", run)
+    run.process.send_signal(signal.SIGINT)
+    run.end()
+    text = run.out.read_text()
+    assert re.search(r"workers +1 lost", text)
+    assert ("nothing is tracked" in text) is not tracked

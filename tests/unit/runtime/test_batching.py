@@ -84,6 +84,7 @@ def test_a_batch_that_raises_fails_alone_and_sends_nothing() -> None:
     (error,) = done.errors
     assert (error.component, error.text.splitlines()[-1]) == ("batching", "LookupError: no odd ones")
     assert "in process_batch" in error.text
+    assert done.counts["batching"].errors == 1
 
 
 def test_a_wrong_emission_of_a_batch_is_told_with_its_line_and_none_of_it_is_sent() -> None:
