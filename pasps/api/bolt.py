@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pasps.api.component import Component
 from pasps.api.context import TopologyContext
 from pasps.api.tuples import DEFAULT_STREAM, Tuple
-from pasps.errors import EmitError
+from pasps.errors import EmitError, Interrupt, shown
 
 
 class Bolt(Component):
@@ -147,14 +147,13 @@ class BatchingBolt(Bolt):
                 self.process_batch(key, tups)
                 for row, stream, anchors, direct_task in self._emitted:
                     self._send(row, stream, anchors, direct_task)
-            except Exception as error:  # noqa: BLE001 - a step of its own: its tuples fail, the other groups go on
+            except Interrupt:
+                self._gathered = groups  # nothing of what this call did counts
+                raise
+            except BaseException as error:  # noqa: BLE001 - a step of its own: its tuples fail, the other groups go on
                 self.ctx.report_error(error)
                 for tup in tups if self.auto_fail else ():
                     self.fail(tup)
-            except BaseException:
-                # the runtime takes this whole call for one that did nothing, so nothing of it may be forgotten
-                self._gathered = groups
-                raise
             else:
                 for tup in tups if self.auto_ack else ():
                     self.ack(tup)
@@ -183,7 +182,7 @@ class BatchingBolt(Bolt):
         fields = self.ctx.fields(self.ctx.component_id, name)
         # here, where its line stands in the traceback: when it is sent it would be ours
         if not isinstance(values, (list, tuple)) or len(values) != len(fields):
-            raise EmitError(self.ctx.component_id, name, f"expected {len(fields)} values ({', '.join(fields)}), got {values!r}")
+            raise EmitError(self.ctx.component_id, name, f"expected {len(fields)} values ({', '.join(fields)}), got {shown(values)}")
         anchors = anchors if anchors is not None else self._batch if self.auto_anchor else []
         self._emitted.append((tuple(values), stream, anchors, direct_task))
         return None

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
-from pasps.errors import InvalidError
+from pasps.errors import InvalidError, shown
 
 
 class TopologyContext:
@@ -111,7 +111,7 @@ class TopologyContext:
 
         An exception counts among the component's errors, and its traceback is shown; a text does neither.
         """
-        self._report(error if isinstance(error, (BaseException, str)) else repr(error))
+        self._report(error if isinstance(error, (BaseException, str)) else shown(error))
 
     def _of(self, component: str) -> ComponentPlan:
         plan = self._blueprint.components.get(component)

@@ -116,14 +116,25 @@ def values_type(fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
         ]
         named = namedtuple("values", usable)  # type: ignore[misc] # noqa: PYI024
         body: dict[str, Any] = {name: getattr(named, name) for name in usable}
-        body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce, "__getattr__": _missing}
-        kind = _made[fields] = type("values", (tuple,), body)
+        body |= {"__slots__": (), "_fields": fields, "__repr__": _repr, "_asdict": _asdict, "__reduce__": _reduce}
+        # the name stands in the message when an attribute is missing
+        kind = _made[fields] = type(f"values({', '.join(fields)})", (tuple,), body)
     return kind
 
 
-def _missing(row: Any, name: str) -> Any:
-    """Called when there is no such attribute; what there is does not come by here."""
-    raise AttributeError(f"a tuple's values have no field {name!r}; {_nearest(name, row._fields)}", name=name)
+def name_fields(error: BaseException) -> None:
+    """Have an AttributeError for a wrong name of a value, or one from which `error` came, say which names there are.
+
+    Called when it is told: a `__getattr__` of the values would say it too, and cost every right name 5 ns of 14.
+    """
+    seen: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in seen:
+        seen.append(link)
+        if isinstance(link, AttributeError) and type(link.obj) in _made.values():
+            row: Any = link.obj
+            link.args = (f"a tuple's values have no field {link.name!r}; {_nearest(str(link.name), row._fields)}",)
+        link = link.__cause__ or link.__context__
 
 
 def _nearest(name: str, fields: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Protocol
 
+from pasps.api.tuples import name_fields
 from pasps.errors import Interrupt, PaspsError
 
 MOST_CHARACTERS = 8_000
@@ -25,6 +26,7 @@ def told_of(error: BaseException | str) -> str:
     if isinstance(error, str):
         return plain(error)
     try:
+        name_fields(error)
         trace = traceback.TracebackException.from_exception(error, limit=-_MOST_FRAMES)
         for part in _chain(trace, set()):
             part.stack = _of_user(part.stack)
