@@ -210,7 +210,7 @@ def test_a_task_that_leaves_its_worker_is_told_so_on_its_thread() -> None:
     class Topo(Topology):
         numbers = Numbers.spec()
         bolt = type("Kind", (Threads,), {"ran": ran}).spec(  # type: ignore[attr-defined]
-            inputs={numbers: Grouping.fields("number")}, par=1, pool=4
+            inputs={numbers: Grouping.fields("number")}, par=1, pool=4, config={"topology.tick.tuple.freq.secs": None}
         )
 
     with StepRun(Topo, 2, inputs={"numbers": rows(40)}) as run:
