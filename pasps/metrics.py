@@ -81,7 +81,8 @@ class ReplicaCounts:
 
     `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
     bolts and wall time for thread and async ones. `busy` tuples are taken and in the bolt's
-    hands (on its thread, or awaited); what a bolt keeps for a later ack is not counted: its spout tuple is pending.
+    hands (on its thread, or awaited); `kept` are those that it keeps for a later ack, whose spout tuples are pending.
+    `unfinished` instances have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout task: `queued` was emitted and waits for the end of its step. `debt` is how much it is still to emit again
     of what a dead worker had emitted, and part of its `backlog`. `held_back` counts when it was not asked for want of room.
@@ -105,6 +106,9 @@ class ReplicaCounts:
     backlog: int | None = None
     debt: int = 0
     held_back: int = 0
+    kept: int = 0
+    unfinished: int = 0
+    finishing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,9 @@ class ReplicaStats:
 class ComponentStats:
     """One component since the topology started.
 
-    `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple.
+    `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` are
+    tuples that a bolt was given and has yet to ack or fail. `unfinished` instances have had no `finish` since their last input;
+    `finishing` calls of it are asked for and not over.
 
     Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
     so far: first emissions, and the backlog without what is in it only because a dead worker's emissions are to be made again.
@@ -163,6 +169,9 @@ class ComponentStats:
     due: int = 0
     knows_backlog: bool = False
     held_back: int = 0
+    kept: int = 0
+    unfinished: int = 0
+    finishing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

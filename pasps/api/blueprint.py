@@ -33,7 +33,7 @@ class Edge:
 class ComponentPlan:
     """One component: `make()` returns a fresh instance (or the function bolt itself), in the worker that hosts it.
 
-    `max_batch` is the most tuples of one call where it takes batches, else 1. `kind` is its class.
+    `max_batch` is the most tuples of one call where it takes batches, else 1. `kind` is its class. `finishes`: it defines `finish`.
     """
 
     id: str
@@ -49,6 +49,7 @@ class ComponentPlan:
     concurrency: int = 1
     max_batch: int = 1
     kind: type = object
+    finishes: bool = False
 
     @property
     def is_spout(self) -> bool:

@@ -45,6 +45,16 @@ class Bolt(Component):
         """Handle a tick; comes every `topology.tick.tuple.freq.secs`, ahead of what is queued. May be async as `process` may."""
         return None
 
+    def finish(self) -> Awaitable[None] | None:
+        """Say what must still be said: called when no more input can come to this instance.
+
+        Every spout has ended and all that came of it is done, or the topology is drained to be ended. What is emitted here flows
+        through the rest before the end is reported; it is anchored to nothing unless `anchors` are named. Called once, and once
+        more only if something came to this instance after that, such as a replay. May be async as `process` may. An exception
+        is reported, and the end goes on. A worker that dies, or is ended without a drain, calls nothing.
+        """
+        return None
+
     def emit(
         self,
         values: Sequence[Any],

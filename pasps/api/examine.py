@@ -23,12 +23,12 @@ from pasps.errors import TopologyError
 _HOOKS = {"initialize": "conf, ctx", "activate": "", "deactivate": "", "close": "", "on_move_out": "", "on_move_in": "ctx"}
 _CALLED: dict[Shape, dict[str, str]] = {
     "spout": {"next_tuple": "", "ack": "tup_id", "fail": "tup_id", "backlog": "", "due_at": "tup_id", **_HOOKS},
-    "bolt": {"process": "tup", "process_tick": "tup", **_HOOKS},
-    "batch_bolt": {"process_batch": "tuples", "process_tick": "tup", **_HOOKS},
+    "bolt": {"process": "tup", "process_tick": "tup", "finish": "", **_HOOKS},
+    "batch_bolt": {"process_batch": "tuples", "process_tick": "tup", "finish": "", **_HOOKS},
 }
 """The methods that the runtime calls, with what it gives them."""
 _BY_KEY = {**_CALLED["bolt"], "process_batch": "key, tups", "group_key": "tup"}
-_AWAITED = frozenset({"process", "process_batch", "process_tick"})
+_AWAITED = frozenset({"process", "process_batch", "process_tick", "finish"})
 
 _NEITHER = {
     "getComponentConfiguration": "set config = {'key': value} on the class",
@@ -67,6 +67,7 @@ class Examined:
     execution: Execution
     concurrency: int
     max_batch: int
+    finishes: bool
 
 
 def examine(component: str, subject: Any) -> Examined:
@@ -85,7 +86,9 @@ def examine(component: str, subject: Any) -> Examined:
         execution, concurrency = _execution_of(component, subject, shape)
     if shape != "function":
         _check_methods(component, subject, shape)
-    return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency, _max_batch(component, subject, shape))
+    most = _max_batch(component, subject, shape)
+    finishes = shape in ("bolt", "batch_bolt") and _method(subject, "finish") is not Bolt.finish
+    return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency, most, finishes)
 
 
 def _max_batch(component: str, subject: Any, shape: Shape) -> int:
@@ -198,13 +201,13 @@ def _check_process(component: str, subject: Any, shape: Shape) -> bool:
         raise TopologyError("this batch bolt does not define process_batch(tuples)", component=component, cure=cure)
     name, main = ("process", process) if shape == "bolt" else ("process_batch", batch)
     is_async = inspect.iscoroutinefunction(main)
-    for method, function in ((name, main), ("process_tick", _method(subject, "process_tick"))):
+    for method, function in ((name, main), *((hook, _method(subject, hook)) for hook in ("process_tick", "finish"))):
         if _is_generator(function):
             problem = f"{method}() contains yield, so calling it would run nothing"
             raise TopologyError(problem, component=component, cure="call self.emit(...) instead of yield")
-    if inspect.iscoroutinefunction(_method(subject, "process_tick")) and not is_async:
-        problem = f"process_tick() is async but {name}() is not, so nothing would await it"
-        raise TopologyError(problem, component=component, cure=f"make both async, or neither ({name} decides how the bolt runs)")
+        if inspect.iscoroutinefunction(function) and not is_async:
+            problem = f"{method}() is async but {name}() is not, so nothing would await it"
+            raise TopologyError(problem, component=component, cure=f"make both async, or neither ({name} decides how the bolt runs)")
     return is_async
 
 

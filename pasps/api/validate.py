@@ -265,6 +265,7 @@ def _plan(part: _Part, inputs: tuple[Edge, ...]) -> ComponentPlan:
         concurrency=found.concurrency,
         max_batch=found.max_batch,
         kind=kind,
+        finishes=found.finishes,
     )
 
 

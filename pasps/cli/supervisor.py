@@ -93,6 +93,7 @@ class _Supervisor:
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost = 0
+        self._finishing = ""
         self._look_at = clock.now()
         self._stats: Stats
         self._look()
@@ -135,7 +136,8 @@ class _Supervisor:
 
         def work() -> None:
             try:
-                self._running.drain(drain_by.remaining() or 0.0)
+                # for good, unlike `RunningTopology.drain`
+                self._running.on_master(lambda master: master.drain(drain_by.remaining() or 0.0, finish=True))
             except DrainTimeoutError as error:
                 left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
@@ -176,6 +178,10 @@ class _Supervisor:
         self._lost = max(self._lost, sum(worker.incarnation for worker in workers) - len(workers) + self._workers - len(workers))
         self._frame = self._frames.next(self._stats, len(workers), self._running.errors, self._attachment.frame_extra())
         self._view.show(self._frame)
+        finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
+        if finishing and finishing != self._finishing:
+            self._view.say(f"waiting for finish() of {finishing}")
+        self._finishing = finishing or self._finishing
         self._look_at = self._clock.now() + self._view.interval
 
     def _outcome(self, ended: Ended, left: dict[str, int], number: int | None = None) -> Outcome:

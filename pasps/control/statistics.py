@@ -125,6 +125,9 @@ def _component(
             for edge in plan.inputs
         ),
         backlog=sum(backlogs) if backlogs else None,
+        kept=sum(r.kept for r, alive in replicas if alive),
+        unfinished=sum(r.unfinished for r, alive in replicas if alive),
+        finishing=sum(r.finishing for r, alive in replicas if alive),
         **(_input(plan, replicas) if plan.is_spout else {}),
     )
 
@@ -171,9 +174,33 @@ def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]
     return found
 
 
+IN_FLIGHT = "tracked tuples in flight"
+
+
 def left_over(stats: Stats) -> dict[str, int]:
-    """What a drain still has to wait for, by component; empty when nothing queues and nothing is in flight."""
+    """What a drain still has to wait for, by component; empty when nothing queues, nothing is in flight and no `finish` runs."""
     left = {name: component.queued for name, component in stats.components.items() if component.queued}
+    left |= {finish_of(name): component.finishing for name, component in stats.components.items() if component.finishing}
     if stats.pending:
-        left["tracked tuples in flight"] = stats.pending
+        left[IN_FLIGHT] = stats.pending
     return left
+
+
+def finish_of(component: str) -> str:
+    """How what is left is named when a bolt's `finish` is waited for."""
+    return f"{component}.finish()"
+
+
+def next_to_finish(stats: Stats, *, patient: bool = True) -> str | None:
+    """Of a topology whose spouts emit no more: the bolt whose `finish` is due, in topological order; None: it is too early, or all is said.
+
+    Too early is while anything queues, or is in flight. But what a bolt keeps may wait for its own `finish`, so that is not waited
+    for; nor, unless `patient`, what others keep.
+    """
+    if set(left_over(stats)) - {IN_FLIGHT}:
+        return None
+    waiting = [name for name, component in stats.components.items() if component.unfinished]
+    keepers = {name for name, component in stats.components.items() if component.kept}
+    if stats.pending and not (keepers and keepers <= set(waiting)) and patient:
+        return None
+    return next(iter(waiting), None)

@@ -91,17 +91,25 @@ class RunningTopology:
     def drain(self, timeout: float = 30.0) -> Stats:
         """Stop the spouts and wait until nothing queues and nothing is in flight.
 
+        Not the end: `activate` lets it go on, so no bolt's `finish` is called.
+
         Raises:
             DrainTimeoutError: says what is left, by component.
         """
         return self._cluster.call(self._master.drain(timeout))
 
     def wait_finished(self, timeout: float | None = None) -> bool:
-        """Wait until every spout has raised EndOfInput and everything is settled; False when the time is over."""
+        """Wait until every spout has raised EndOfInput, everything is settled, and every bolt has finished; False when the time is over.
+
+        A bolt's `finish` is called when nothing more can come to it, and what it emits is waited for too.
+        """
         return self._cluster.call(self._master.wait_finished(timeout))
 
     def kill(self, wait: float = 10.0) -> None:
-        """Drain for at most `wait` seconds, close every instance, end the workers. More calls do nothing."""
+        """Drain for at most `wait` seconds, every bolt's `finish` included, close every instance, end the workers.
+
+        With `wait=0` nothing is drained and no `finish` is called. More calls do nothing.
+        """
         self._cluster.forget(self)
         self._cluster.call(self._master.kill(wait))
 

@@ -77,6 +77,12 @@ class Cut(msgspec.Struct, tag="cut"):
     k: int
 
 
+class Finish(msgspec.Struct, tag="finish"):
+    """No more input can come to this bolt: call `finish` of its instances. What is not over, every `Counts` says."""
+
+    component: str
+
+
 class Fence(msgspec.Struct, tag="fence"):
     """Fail what your spouts have pending: a worker or a connection was lost, and everyone knows it now."""
 
@@ -97,7 +103,7 @@ class Beat(msgspec.Struct, tag="beat"):
     """Are you there? Answered in kind."""
 
 
-ToWorker = Launch | Dial | Table | Awake | Cut | Fence | ReadLog | Close | Beat
+ToWorker = Launch | Dial | Table | Awake | Cut | Finish | Fence | ReadLog | Close | Beat
 
 # ---- worker to master
 

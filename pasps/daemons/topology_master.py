@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import Launcher
 from pasps.control.news import News
 from pasps.control.publisher import TablePublisher
-from pasps.control.statistics import left_over
+from pasps.control.statistics import finish_of, left_over, next_to_finish
 from pasps.daemons.actuator import TableActuator
 from pasps.daemons.census import Census
 from pasps.daemons.companion import Companion
@@ -28,6 +28,7 @@ from pasps.daemons.messages import (
     Applied,
     Awake,
     Counts,
+    Finish,
     Finished,
     FromWorker,
     LinkLost,
@@ -75,6 +76,7 @@ class TopologyMaster:
         self.publisher = TablePublisher(self._homes.before(self.workforce.ids), self._send_table, self._keeper.intend)
         self._census = Census(blueprint, clock, self._keeper.resume.starts)
         self._finished: set[int] = set()
+        self._asked: tuple[str, int] | None = None  # whose `finish` was asked for last, and of how many instances
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
         self._repair = Repair(self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep)
@@ -103,10 +105,10 @@ class TopologyMaster:
         self.set_awake(awake)
 
     async def kill(self, seconds: float) -> None:
-        """Drain for at most `seconds`, then close everything."""
+        """Drain for at most `seconds`, the bolts' `finish` included, then close everything."""
         if self.state == "RUNNING" and seconds > 0:
             try:
-                await self.drain(seconds)
+                await self.drain(seconds, finish=True)
             except DrainTimeoutError as error:
                 _log.warning("killed before it was drained: %s", error)
         await self.close()
@@ -216,16 +218,14 @@ class TopologyMaster:
         if awake and self.elastic is not None:
             self.elastic.awake()
 
-    async def drain(self, seconds: float) -> Stats:
-        """See `RunningTopology.drain`."""
+    async def drain(self, seconds: float, *, finish: bool = False) -> Stats:
+        """See `RunningTopology.drain`; with `finish` it is for good, and every bolt's `finish` is a part of it."""
         self.set_awake(False)
-        deadline, pause, quiet = Deadline(self._clock, seconds), 0.002, 0
+        deadline, half, pause = Deadline(self._clock, seconds), Deadline(self._clock, seconds / 2), 0.002
         while True:
-            stats = await self.stats()
-            left = left_over(stats)
-            # twice in a row, because two workers' cuts are not of the same instant
-            quiet = quiet + 1 if stats.complete and not left else 0
-            if quiet == 2:
+            # what nobody acks must not cost the others their last words
+            stats, left = await self._look(lambda: finish and seconds > 0, patient=not half.expired())
+            if stats.complete and not left:
                 return stats
             if deadline.expired():
                 raise DrainTimeoutError(seconds, left)
@@ -238,12 +238,39 @@ class TopologyMaster:
         while True:
             if not await self._news.wait_until(lambda: tasks <= self._finished or self.state != "RUNNING", deadline.remaining()):
                 return False
-            stats = await self.stats()
-            if stats.complete and not left_over(stats) and tasks <= self._finished:
+            stats, left = await self._look(lambda: tasks <= self._finished)
+            if stats.complete and not left and tasks <= self._finished:
                 return True
             if deadline.expired():
                 return False
             await asyncio.sleep(0.01)
+
+    async def _look(self, may_finish: Callable[[], bool], *, patient: bool = True) -> tuple[Stats, dict[str, int]]:
+        """What is still to be waited for; the next bolt is asked for its `finish` when nothing else is.
+
+        That takes two cuts in a row, because two workers' cuts are not of the same instant. Nothing of it is kept here: which
+        instances have finished their workers count, so that what died, moved or came back is asked neither twice nor never.
+        """
+        before = await self.stats()
+        due = next_to_finish(before, patient=patient) if before.complete and may_finish() else None
+        if due is None and (not before.complete or left_over(before)):
+            return before, self._left(before)
+        stats = await self.stats()
+        left = self._left(stats)
+        name = next_to_finish(stats, patient=patient) if stats.complete and may_finish() else None
+        if name is not None:
+            waiting = stats.components[name].unfinished
+            left[finish_of(name)] = waiting
+            if name == due and stats.pending == before.pending:
+                self._asked = name, waiting
+                self._broadcast(Finish(name))
+        return stats, left
+
+    def _left(self, stats: Stats) -> dict[str, int]:
+        left = left_over(stats)
+        if not stats.complete and self._asked is not None:  # a `finish` that holds up its worker's loop is in no count
+            left.setdefault(finish_of(self._asked[0]), self._asked[1])
+        return left
 
     def workers(self) -> list[WorkerInfo]:
         """The live workers, in order."""

@@ -30,6 +30,7 @@ from pasps.daemons.messages import (
     Cut,
     Dial,
     Fence,
+    Finish,
     Hello,
     Launch,
     Linked,
@@ -117,6 +118,8 @@ class WorkerProcess:
                 self._worker.deactivate()
         elif isinstance(message, Cut):
             self._control.send(Counts(message.k, take_counts(self._worker, self._incarnation)))
+        elif isinstance(message, Finish):
+            self._worker.finish(message.component)
         elif isinstance(message, Fence):
             self._worker.fence()
         elif isinstance(message, ReadLog):

@@ -123,7 +123,8 @@ class Departures:
         wired = [(peer.wire(batch), batch.origin or self._me) for batch in departure.queue]
         wired = [(batch, origin) for batch, origin in wired if batch.rows]  # those that cannot travel have failed
         peer.flush()
-        message = Handover(departure.version, component, slot.task, state, [batch for batch, _ in wired], [origin for _, origin in wired])
+        batches, origins = [batch for batch, _ in wired], [origin for _, origin in wired]
+        message = Handover(departure.version, component, slot.task, state, batches, origins, finished=slot.finished)
         try:
             peer.send(message)
         except WireError as error:

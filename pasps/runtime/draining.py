@@ -31,7 +31,7 @@ class Draining:
         for (component, replica), version in parts.pool.park(marked, self._is_empty):
             self._keeper.lifecycle((component, replica), "deactivate")
             parts.reports.parked(component, replica, version)
-            if table.components[component].places[replica] != parts.me:
+            if self._is_elsewhere((component, replica)):
                 self._retire(component, replica)
 
     def marked(self) -> int:
@@ -47,7 +47,16 @@ class Draining:
         executor = self._parts.residents.executors[key]
         keyed = self._parts.blueprint.components[key[0]].keyed
         # what is held waits for an instance that could not be started yet
-        return executor.idle() and not (keyed and executor.slots) and not any(slot.held for slot in executor.slots.values())
+        if not executor.idle() or (keyed and executor.slots) or any(slot.held for slot in executor.slots.values()):
+            return False
+        if self._is_elsewhere(key) and executor.unfinished():  # its instance ends here, while the topology goes on
+            executor.finish()
+            return False
+        return True
+
+    def _is_elsewhere(self, key: tuple[str, int]) -> bool:
+        table = self._keeper.table
+        return table is not None and table.components[key[0]].places[key[1]] != self._parts.me
 
     def _retire(self, component: str, replica: int) -> None:
         """The replica is placed elsewhere now: close what it has here."""

@@ -5,6 +5,7 @@ A worker steps executors in topological order; an executor asks for its turn wit
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -83,7 +84,7 @@ class Executor:
 class BoltExecutor(Executor):
     """A replica of a bolt with the tasks it hosts; subclasses say where and when user code runs."""
 
-    __slots__ = ("_ticks", "inbox", "settler", "slots", "way")
+    __slots__ = ("_finishes", "_ticks", "inbox", "settler", "slots", "way")
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
@@ -92,6 +93,7 @@ class BoltExecutor(Executor):
         self.settler: Settler
         self.way: Way
         self._ticks: list[Tuple] = []
+        self._finishes: deque[TaskSlot] = deque()  # whose `finish` is to be called when all that is queued is done
 
     def receive(self, batch: Batch) -> None:
         """Queue a batch."""
@@ -105,7 +107,8 @@ class BoltExecutor(Executor):
 
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
-        return not self.inbox.count and not self.emitter.parked and all(slot.open == 0 for slot in self.slots.values())
+        waiting = self.inbox.count or self.emitter.parked or self.finishing()
+        return not waiting and all(slot.open == 0 for slot in self.slots.values())
 
     def hush(self) -> bool:
         """Whether `call` would find nothing under way; if not, no more is begun until `unhush`, so that it soon will."""
@@ -137,6 +140,38 @@ class BoltExecutor(Executor):
         handler = getattr(slot.instance, "process_tick", None)
         if handler is not None:
             self.settler.settle_alone(slot, run_call(slot.collector, "process_tick", handler, tup))
+
+    # ---- the end
+
+    def finish(self) -> None:
+        """Have `finish` called on every instance here that needs it, behind all that is queued."""
+        self._finishes = deque(self.unfinished())
+        if self._finishes:
+            self.wake()
+
+    def unfinished(self) -> list[TaskSlot]:
+        """Tasks whose instances have had no `finish` since their last input."""
+        if not self.plan.finishes:
+            return []
+        return [slot for slot in self.slots.values() if slot.instance is not None and not slot.finished]
+
+    def finishing(self) -> int:
+        """Calls of `finish` that are asked for and not over."""
+        return len(self._finishes)
+
+    def run_finishes(self, until: float) -> None:
+        """Call what was asked for, as long as there is room for what is emitted, and time."""
+        while self._finishes and not self.emitter.parked:
+            slot = self._finishes.popleft()
+            if self.may_finish(slot):
+                slot.finished = True
+                self.settler.settle_alone(slot, run_call(slot.collector, "finish", slot.instance.finish))
+            if self.clock.now() > until:
+                break
+
+    def may_finish(self, slot: TaskSlot) -> bool:
+        """Whether the task is still to be asked here; else it is asked where it is."""
+        return self.has(slot) and slot.instance is not None and not slot.finished
 
 
 def raised_by(hook: Callable[[], None]) -> BaseException | None:

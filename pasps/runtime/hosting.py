@@ -164,15 +164,17 @@ class Hosting:
             return
         context = self.context(plan.id, slot.task, None, executor)
         slot.instance = made
+        slot.finished = self.restarted  # it has nothing to say of what a lost one was given
         _bind(made, slot.collector, context)
         executor.call(lambda: made.initialize(self._conf(plan), context))
         self._set_flags(executor, made)
 
-    def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes) -> None:
-        """Give the task the instance that another worker sent."""
+    def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes, finished: bool) -> None:
+        """Give the task the instance that another worker sent; `finished` as its slot had it there."""
         context = self.context(slot.component, slot.task, None, executor)
         instance = thaw(state, context, slot.collector)
         slot.instance = instance
+        slot.finished = finished
         _bind(instance, slot.collector, context)
         executor.call(lambda: instance.on_move_in(context))
         self._set_flags(executor, instance)

@@ -47,7 +47,9 @@ class InlineExecutor(BoltExecutor):
             before = after
             if after - start > STEP_SECONDS:
                 break
-        if inbox.count and not emitter.parked:
+        if self._finishes and not inbox.count:
+            self.run_finishes(start + STEP_SECONDS)
+        if (inbox.count or self._finishes) and not emitter.parked:
             self.wake()
 
     def _sent(self) -> int:

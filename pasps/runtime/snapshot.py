@@ -85,8 +85,11 @@ def _bolt_counts(worker: Worker, key: tuple[str, int], executor: BoltExecutor) -
     counts.queued = executor.inbox.count
     counts.received = dict(executor.inbox.received)
     if isinstance(executor, WaitingExecutor) and executor.under_way:
-        # else nothing runs between two steps: what is open, the bolt keeps for a later ack, and it may keep it for ever
         counts.busy = sum(slot.open for slot in executor.slots.values())
+    else:  # nothing runs between two steps: what is open, the bolt keeps for a later ack, and it may keep it for ever
+        counts.kept = sum(slot.open for slot in executor.slots.values())
+    counts.finishing = executor.finishing()
+    counts.unfinished = len(executor.unfinished())
     return counts
 
 

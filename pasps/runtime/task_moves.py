@@ -150,7 +150,7 @@ class TaskMoves:
             arrival.before, arrival.spare = [], False
         try:
             if message.state is not None:
-                self._hosting.revive(slot, arrival.executor, message.state)
+                self._hosting.revive(slot, arrival.executor, message.state, message.finished)
             elif not arrival.has_instance:
                 self._late.fill(slot, arrival.executor)
         except Interrupt:

@@ -17,10 +17,11 @@ class Host(Protocol):
 class TaskSlot:
     """Batches go to the executor that hosts the task, or are held while the task is on its way here.
 
-    `open` counts tuples that were taken from an inbox and not yet acked or failed.
+    `open` counts tuples that were taken from an inbox and not yet acked or failed. `finished` says that the instance's `finish`
+    has been called, or that there is no need to, and that nothing came for it since.
     """
 
-    __slots__ = ("collector", "component", "held", "host", "instance", "open", "running", "task", "task_id")
+    __slots__ = ("collector", "component", "finished", "held", "host", "instance", "open", "running", "task", "task_id")
 
     def __init__(self, component: str, task: int, task_id: int, host: Host) -> None:
         self.component = component
@@ -32,9 +33,11 @@ class TaskSlot:
         self.held: list[Batch] | None = None
         self.open = 0
         self.running = 0  # calls of its instance under way on a thread or awaited
+        self.finished = False
 
     def accept(self, batch: Batch) -> None:
         """Take a batch: from a sender in this worker, or from a connection."""
+        self.finished = False
         if self.held is None:
             self.host.receive(batch)
         else:
@@ -50,5 +53,7 @@ class TaskSlot:
         if self.instance is None:
             return
         held, self.held = self.held, None
+        if held:  # an instance that came meanwhile has not seen it
+            self.finished = False
         for batch in held or ():
             self.host.receive(batch)

@@ -31,14 +31,15 @@ Then = Callable[[BaseException | None], None]
 
 
 class Work:
-    """A call of user code that is under way: of tuples (`batch`), or a tick. Filled where it runs, settled on the loop."""
+    """A call of user code that is under way: of tuples (`batch`), or of `hook`. Filled where it runs, settled on the loop."""
 
-    __slots__ = ("alone", "batch", "outcome", "seconds", "slot", "tick")
+    __slots__ = ("alone", "args", "batch", "hook", "outcome", "seconds", "slot")
 
-    def __init__(self, slot: TaskSlot, batch: Batch | None, tick: Tuple | None = None) -> None:
+    def __init__(self, slot: TaskSlot, batch: Batch | None, hook: str = "", *args: Any) -> None:
         self.slot = slot
         self.batch = batch
-        self.tick = tick
+        self.hook = hook
+        self.args = args
         self.outcome: Outcome
         self.alone: Call
         self.seconds = 0.0
@@ -47,7 +48,7 @@ class Work:
 class WaitingExecutor(BoltExecutor):
     """Starts calls while fewer than `most_calls` are under way; what `_finished` has is settled in the next step."""
 
-    __slots__ = ("_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
+    __slots__ = ("_finish_calls", "_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
 
     def __init__(self, seat: Seat, most_rows: int, most_calls: int) -> None:
         super().__init__(seat)
@@ -57,6 +58,7 @@ class WaitingExecutor(BoltExecutor):
         self._finished: deque[Work] = deque()
         self._tick_calls: deque[Work] = deque()
         self._hushed = False
+        self._finish_calls = 0  # of those under way
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
@@ -75,11 +77,32 @@ class WaitingExecutor(BoltExecutor):
             slot = self.slots[batch.task]
             slot.open += len(batch.rows)
             self._begin(Work(slot, batch))
+        if self._finishes and not self.inbox.count:
+            self._begin_finishes()
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, in its turn among the other calls."""
         if slot.collector is not None and all(work.slot is not slot for work in self._tick_calls):
-            self._tick_calls.append(Work(slot, None, tup))
+            self._tick_calls.append(Work(slot, None, "process_tick", tup))
+
+    def finishing(self) -> int:
+        """Calls of `finish` that are asked for and not over."""
+        return len(self._finishes) + self._finish_calls
+
+    def _begin_finishes(self) -> None:
+        """Each as the last call of its instance; whoever still has one under way comes when that is settled."""
+        for _ in range(len(self._finishes)):
+            if self.under_way >= self.most_calls or self.emitter.parked:
+                return
+            slot = self._finishes.popleft()
+            if not self.may_finish(slot):
+                continue
+            if slot.running:
+                self._finishes.append(slot)
+                continue
+            slot.finished = True
+            self._finish_calls += 1
+            self._begin(Work(slot, None, "finish"))
 
     def _begin(self, work: Work) -> None:
         self.under_way += 1
@@ -89,6 +112,7 @@ class WaitingExecutor(BoltExecutor):
     def _settle(self, work: Work) -> None:
         self.under_way -= 1
         work.slot.running -= 1
+        self._finish_calls -= work.hook == "finish"
         if work.batch is None:
             self.settler.settle_alone(work.slot, work.alone)
             return
@@ -127,7 +151,7 @@ class AsyncExecutor(WaitingExecutor):
         begun = self.clock.now()
         # nothing of the user's comes out of these: a call that is cancelled has failed, like any other
         if work.batch is None:
-            work.alone = await wait_call(self.plan.id, records, "process_tick", work.slot.instance.process_tick, work.tick)
+            work.alone = await wait_call(self.plan.id, records, work.hook, getattr(work.slot.instance, work.hook), *work.args)
         else:
             work.outcome = await self.way.wait(work.slot, work.batch, records)
         work.seconds = self.clock.now() - begun
@@ -262,7 +286,7 @@ class ThreadExecutor(WaitingExecutor):
             begun = now()
             if job.batch is None:
                 slot = job.slot
-                job.alone = run_call(slot.collector, "process_tick", slot.instance.process_tick, job.tick)
+                job.alone = run_call(slot.collector, job.hook, getattr(slot.instance, job.hook), *job.args)
             else:
                 job.outcome = self.way.run(job.slot, job.batch)
             job.seconds = now() - begun

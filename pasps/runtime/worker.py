@@ -182,6 +182,12 @@ class Worker:
         for spout in self.residents.spouts.values():
             spout.fail_all()
 
+    def finish(self, component: str) -> None:
+        """Have `finish` called on every instance of a bolt that needs it, on replicas that are not active too."""
+        for (name, _), executor in self.residents.executors.items():
+            if name == component:
+                executor.finish()
+
     def close(self) -> None:
         """Call `close` of everything; exceptions are reported."""
         for executor in self.residents.executors.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Self
@@ -11,8 +11,11 @@ from pasps.activation import ActivationTable, first_table, with_active
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.assignment import Need, place
+from pasps.control.statistics import left_over, next_to_finish, stats_of
 from pasps.errors import DrainTimeoutError, InvalidError
+from pasps.metrics import Stats
 from pasps.runtime.batch import Row
+from pasps.runtime.snapshot import take_counts
 from pasps.testing.clock import FakeClock
 from pasps.testing.controller import StepController
 from pasps.testing.crew import Crew
@@ -156,20 +159,54 @@ class StepRun:
         self.run_until_idle()
 
     def run_to_end(self, most_seconds: float = 600.0, most_steps: int = 100_000) -> None:
-        """Until every spout has ended, everything tracked is acked or failed, and nothing is queued; time jumps where nothing else is left.
+        """Until every spout has ended, everything tracked is acked or failed, nothing is queued, and every bolt has finished.
+
+        Time jumps where nothing else is left.
 
         Raises:
             DrainTimeoutError: that did not come to pass in `most_seconds` of the fake clock; says what was left.
         """
+        self._run_to(self.left, most_seconds, most_steps)
+
+    def drain(self, most_seconds: float = 600.0, most_steps: int = 100_000) -> None:
+        """The same for good, whether or not the spouts have ended: they are not asked any more, as before a topology is killed.
+
+        Raises:
+            DrainTimeoutError: something was left after `most_seconds` of the fake clock; says what.
+        """
+        for worker in self.workers.values():
+            worker.deactivate()
+        self._run_to(lambda: left_over(self._stats()), most_seconds, most_steps)
+
+    def _run_to(self, left: Callable[[], dict[str, int]], most_seconds: float, most_steps: int) -> None:
         start = self.clock.peek()
         while True:
             self.run_until_idle(most_steps)
-            if self.finished():
+            if self._finish_next():
+                continue
+            if not left() and not self._has_work():
                 return
             due = self._crew.next_at()
             if due is None or due - start > most_seconds:
-                raise DrainTimeoutError(most_seconds, self.left())
+                raise DrainTimeoutError(most_seconds, left())
             self.clock.advance_to(due)
+
+    def _finish_next(self) -> bool:
+        """Have the next bolt finish that has to, when no more can come of the spouts; False when there is none."""
+        if not any(plan.finishes for plan in self.blueprint.components.values()):
+            return False
+        if any(spout.awake and not spout.finished for worker in self.workers.values() for spout in worker.residents.spouts.values()):
+            return False
+        name = next_to_finish(self._stats()) if self.controller.settled() else None
+        if name is None:
+            return False
+        for worker in self.workers.values():
+            worker.finish(name)
+        return True
+
+    def _stats(self) -> Stats:
+        living = {name: take_counts(worker, self._crew.incarnations[name]) for name, worker in self.workers.items()}
+        return stats_of(self.blueprint, self.controller.table, living, [], self.clock.peek())
 
     def finished(self) -> bool:
         """Whether nothing is left; see `left`."""

@@ -71,6 +71,7 @@ def left_in(residents: Iterable[Residents]) -> dict[str, int]:
             running = sum(slot.running for slot in executor.slots.values())
             held = _rows(batch for slot in executor.slots.values() for batch in slot.held or ())
             count = executor.inbox.count + _rows(batch for _, batch in executor.emitter.parked) + running + held
+            count += executor.finishing()
             left[executor.plan.id] = left.get(executor.plan.id, 0) + count
     return {component: count for component, count in left.items() if count}
 

@@ -80,7 +80,7 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
 
     `state` None and `kept` False: there is none to give (the host makes a fresh instance).
     `kept` True: the sender could not pickle it and keeps it; what was held must come back with the next table.
-    `origins[i]` is the worker whose credit `batches[i]` holds.
+    `origins[i]` is the worker whose credit `batches[i]` holds. `finished`: see `TaskSlot`.
     """
 
     version: int
@@ -90,6 +90,7 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
     batches: list[WireBatch]
     origins: list[str]
     kept: bool = False
+    finished: bool = False
 
 
 class Took(msgspec.Struct, array_like=True, tag=3):

@@ -17,8 +17,9 @@ from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import PaspsError
-from tests.integration import topologies
+from tests.integration import finish_topologies, topologies
 from tests.integration.test_exact import counts_of
+from tests.integration.test_finish import said
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -89,6 +90,20 @@ def test_two_hundred_thousand_words_are_counted_exactly(cluster: DevCluster, tmp
     assert (summary["ended"], summary["emitted"], summary["acked"], summary["failed"]) == ("finished", total, total, 0)
     assert sum(counts_of(tmp_path).values()) == total
     assert len(counts_of(tmp_path)) == 97
+
+
+@pytest.mark.parametrize(("total", "reason"), [(5000, "finished"), (10**9, "stopped")])
+def test_a_topology_ends_when_its_bolts_have_said_their_last(cluster: DevCluster, tmp_path: Path, total: int, reason: str) -> None:
+    options = {"test.dir": str(tmp_path), "test.total": total, "test.rate": 2000}
+    submit(cluster, tmp_path, PackageRequest(Path(finish_topologies.__file__), "Tallies", reason, options, workers=2))
+    if reason == "stopped":
+        client = client_of(cluster)
+        wait_for(lambda: client.call(reason, "status", {}, 5.0)["stats"]["emitted_first"] > 1000, "tuples", 120)
+        wait_for(lambda: client.call(reason, "kill", {"wait": 30.0}, 90.0), "the end of the topology")
+    summary = wait_for(lambda: ended(cluster, reason), "the summary", 120)
+    assert summary["ended"] == reason
+    assert (summary["left"], summary["failed"]) == ({}, 0)
+    assert said(tmp_path) == dict.fromkeys(("inline", "thread", "awaits"), summary["emitted"])
 
 
 def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:

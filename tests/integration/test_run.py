@@ -99,6 +99,24 @@ class Unfinished(Topology):
     numbers = Untracked.spec()
     sink = Sink.spec(inputs=[numbers])
 
+class Total(Bolt):
+    outputs = ["total"]
+    def initialize(self, conf, ctx):
+        self.total = 0
+    def process(self, tup):
+        self.total += 1
+    def finish(self):
+        self.emit([self.total])
+
+class Endless(Total):
+    execution = "thread"
+    def finish(self):
+        time.sleep(3600)
+
+class Show(Bolt):
+    def process(self, tup):
+        print("total", tup["total"])
+
 class Failing(Topology):
     numbers = Numbers.spec()
     sink = Sink.spec(inputs=[numbers])
@@ -114,6 +132,15 @@ class Slow(Topology):
 class Unacked(Topology):
     numbers = Numbers.spec()
     forgetful = Forgetful.spec(inputs=[numbers])
+
+class Totals(Topology):
+    numbers = Numbers.spec()
+    total = Total.spec(inputs=[numbers])
+    show = Show.spec(inputs=[total])
+
+class Lingering(Topology):
+    numbers = Numbers.spec()
+    endless = Endless.spec(inputs=[numbers])
 """
 
 
@@ -205,6 +232,24 @@ def test_a_drain_that_takes_too_long_says_what_is_left(start: Start, topology_fi
     assert run.end() == 4, run.err.read_text()
     assert "the time is over, not drained in time" in run.out.read_text()
     assert "tracked tuples in flight: " in run.out.read_text().partition("\nleft")[2]
+
+
+@pytest.mark.parametrize(("arguments", "ended"), [([], "finished"), (["-o", "most=1000000", "--duration", "1"], "duration")])
+def test_what_bolts_say_at_the_end_is_in_the_summary(start: Start, topology_file: str, arguments: list[str], ended: str) -> None:
+    run = start(topology_file, "--topology", "Totals", "--json", "--workers", "2", *arguments)
+    assert run.end() == 0, run.err.read_text()
+    summary = run.lines()[-1]
+    assert (summary["ended"], summary["left"]) == (ended, {})
+    assert summary["components"]["show"]["executed"] == 1
+    assert summary["acked"] > 0
+    assert f"total {summary['acked']}\n" in run.err.read_text()
+
+
+def test_a_finish_that_takes_too_long_is_named(start: Start, topology_file: str) -> None:
+    run = start(topology_file, "--topology", "Lingering", "--no-tty", "--workers", "1", "--duration", "0.3", "--drain-timeout", "3")
+    assert run.end() == 4, run.err.read_text()
+    assert "waiting for finish() of endless" in run.out.read_text()
+    assert "endless.finish(): 1" in run.out.read_text().partition("\nleft")[2]
 
 
 def test_a_bolt_that_raises_is_reported_and_ends_with_5(start: Start, topology_file: str) -> None:

@@ -14,12 +14,12 @@ from pasps.errors import DrainTimeoutError
 async def drained(master: TopologyMaster, ending: Callable[[], Ending | None], news: News) -> dict[str, int]:
     """Drain for as long as its ending gives it; another one that comes meanwhile (`news` tells) counts from then on.
 
-    Returns what is left, by component.
+    The bolts' `finish` is a part of it, also before a restart: their instances end here. Returns what is left, by component.
     """
     while True:
         now = ending()
         assert now is not None
-        draining = asyncio.get_running_loop().create_task(master.drain(now.drain_seconds))
+        draining = asyncio.get_running_loop().create_task(master.drain(now.drain_seconds, finish=True))
         draining.add_done_callback(lambda _: news.tell())
         await news.wait_until(lambda over=draining.done, was=now: over() or ending() is not was, None)  # type: ignore[misc]
         draining.cancel()

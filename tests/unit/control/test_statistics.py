@@ -5,8 +5,8 @@ from __future__ import annotations
 from pasps import Bolt, Spout, Topology, Tuple
 from pasps.activation import first_table
 from pasps.assignment import Need, place
-from pasps.control.statistics import left_over, on_the_way, stats_of
-from pasps.metrics import ComponentStats, LinkCounts, ReplicaCounts, SpoutProgress, WorkerCounts
+from pasps.control.statistics import left_over, next_to_finish, on_the_way, stats_of
+from pasps.metrics import ComponentStats, LinkCounts, ReplicaCounts, SpoutProgress, Stats, WorkerCounts
 
 
 class Numbers(Spout):
@@ -84,6 +84,48 @@ def test_what_was_sent_to_another_incarnation_is_not() -> None:
 def test_what_is_left_is_named() -> None:
     living = {"w0": counts("w0", replicas=[keep(0, "w0", 5, queued=3, busy=1)], spouts=[SpoutProgress(1, 6)]), "w1": counts("w1")}
     assert left_over(stats_of(BLUEPRINT, TABLE, living, [], 1.0)) == {"keep": 4, "tracked tuples in flight": 6}
+
+
+# ---- whose `finish` is due
+
+
+class Three(Topology):
+    numbers = Numbers.spec()
+    first = Keep.spec(inputs=[numbers])
+    second = Keep.spec(inputs=[numbers])
+
+
+THREE = Three.blueprint()
+THREE_TABLE = first_table(place({name: Need(1, 1, False, False) for name in THREE.components}, ["w0"]), {"w0": 1})
+
+
+def three(pending: int = 0, first: dict[str, int] | None = None, second: dict[str, int] | None = None) -> Stats:
+    replicas = [ReplicaCounts("first", 0, "w0", **(first or {})), ReplicaCounts("second", 0, "w0", **(second or {}))]  # type: ignore[arg-type]
+    living = {"w0": counts("w0", replicas=replicas, spouts=[SpoutProgress(1, pending)])}
+    return stats_of(THREE, THREE_TABLE, living, [], 1.0)
+
+
+def test_bolts_finish_in_topological_order_once_nothing_queues() -> None:
+    assert next_to_finish(three()) is None
+    assert next_to_finish(three(first={"unfinished": 1}, second={"unfinished": 2})) == "first"
+    assert next_to_finish(three(second={"unfinished": 2})) == "second"
+    assert next_to_finish(three(first={"unfinished": 1}, second={"queued": 1})) is None
+    assert next_to_finish(three(first={"unfinished": 1}, second={"busy": 1})) is None
+
+
+def test_a_finish_that_goes_on_is_left_over_and_the_next_waits_for_it() -> None:
+    stats = three(first={"finishing": 2}, second={"unfinished": 1})
+    assert next_to_finish(stats) is None
+    assert left_over(stats) == {"first.finish()": 2}
+
+
+def test_what_is_in_flight_is_waited_for_unless_bolts_keep_it_that_have_to_finish() -> None:
+    assert next_to_finish(three(5, first={"unfinished": 1})) is None
+    assert next_to_finish(three(5, first={"unfinished": 1, "kept": 1})) == "first"
+    assert next_to_finish(three(5, first={"unfinished": 1}, second={"unfinished": 1, "kept": 1})) == "first"
+    # the other may still ack it, or emit something that comes of it
+    assert next_to_finish(three(5, first={"unfinished": 1, "kept": 1}, second={"kept": 1})) is None
+    assert next_to_finish(three(5, first={"kept": 1}, second={"unfinished": 1}), patient=False) == "second"
 
 
 # ---- what became due

@@ -20,7 +20,7 @@ class Master:
         self.given: list[float] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def drain(self, seconds: float) -> None:
+    async def drain(self, seconds: float, *, finish: bool = False) -> None:
         self.given.append(seconds)
         if not seconds:
             raise DrainTimeoutError(seconds, {"count": 3})
