@@ -80,8 +80,8 @@ class ReplicaCounts:
     """Cumulative counters of one replica (a spout: one task) in one worker incarnation.
 
     `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
-    bolts and wall time for thread and async ones. `busy` tuples are taken and in the bolt's
-    hands (on its thread, or awaited); `kept` are those that it keeps for a later ack, whose spout tuples are pending.
+    bolts, unless their steps wait on the worker's loop (`blocks`), and wall time for all others. `busy` tuples are taken and in the
+    bolt's hands (on its thread, or awaited); `kept` are those that it keeps for a later ack, whose spout tuples are pending.
     `unfinished` instances have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout task: `queued` was emitted and waits for the end of its step. `debt` is how much it is still to emit again
@@ -109,6 +109,16 @@ class ReplicaCounts:
     kept: int = 0
     unfinished: int = 0
     finishing: int = 0
+    blocks: bool = False
+
+
+def blocks_text(*, is_spout: bool) -> str:
+    """What to tell of a component that `blocks`, and the cure."""
+    if is_spout:
+        cure = "return from next_tuple the seconds until it is to be asked again, or read ahead on a thread of its own"
+    else:
+        cure = 'give it execution = "thread", or make it async'
+    return f"its calls wait instead of computing, and all else in their workers waits with them; {cure}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,9 @@ class ComponentStats:
     It never rises by replays. `knows_backlog` says that every task lives and has told its backlog; else `due` counts what was
     emitted, and may fall for a while. `held_back` rises while a task is not asked because what it emitted finds no room, or
     because `topology.max.spout.pending` is reached; only its growth means anything.
+
+    `blocks`: calls on a worker's loop spend much of their time waiting, which holds up all else there; `execute_seconds` then
+    holds that time.
     """
 
     component: str
@@ -172,6 +185,7 @@ class ComponentStats:
     kept: int = 0
     unfinished: int = 0
     finishing: int = 0
+    blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ WINDOW_SECONDS = 1.0
 class ComponentFrame:
     """One component. Rates, `execute_seconds` (mean for one tuple) and `busy` are of the last moment, the rest since the start.
 
-    `busy` is the share of time in which its active replicas execute; None for a spout.
+    `busy` is the share of time in which its active replicas execute; None for a spout. `blocks`: see `ComponentStats`.
     """
 
     name: str
@@ -37,6 +37,7 @@ class ComponentFrame:
     executed_per_second: float
     execute_seconds: float
     busy: float | None
+    blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ def _component(shape: ComponentShape, now: ComponentStats, old: Stats, new: Stat
         executed_per_second=_rate(executed, span),
         execute_seconds=max(0.0, seconds) / executed if executed > 0 else now.execute_seconds,
         busy=None if shape.is_spout or not room else _rate(seconds, span) / room,
+        blocks=now.blocks,
     )
 
 

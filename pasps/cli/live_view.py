@@ -15,7 +15,7 @@ from pasps.cli.elastic_lines import Trail, elastic_lines
 from pasps.cli.frame import ComponentFrame, Frame
 from pasps.cli.outcome import Outcome
 from pasps.cli.output import Diverted, LineCatcher
-from pasps.cli.summary import summary_text
+from pasps.cli.summary import blocking_lines, summary_text
 from pasps.cli.words import clock_text, count_text, rate_text, seconds_text, share_text
 
 _COLUMNS = ("component", "emitted/s", "executed/s", "queued", "active", "execute", "busy", "failed", "errors")
@@ -103,6 +103,8 @@ def _screen(head: str, frame: Frame | None, trail: Trail) -> Text:
     if frame.elastic is not None:
         text.append("\n".join(elastic_lines(frame.elastic, trail)) + "\n", style="cyan")
     _append_table(text, frame)
+    for line in blocking_lines(frame):
+        text.append(f"\n{line}", style="yellow")
     if frame.last_error is not None:
         text.append(f"\nlast error  {frame.last_error}", style="red")
     return text

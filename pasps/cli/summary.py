@@ -9,6 +9,7 @@ from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
 from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.tracebacks import without_our_frames
+from pasps.metrics import blocks_text
 
 MOST_ERRORS = 3
 _HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")
@@ -80,7 +81,12 @@ def frame_lines(frame: Frame) -> list[str]:
             *(("p99", frame.recent_latency_p99), ("mean", frame.recent_latency_mean)),
         ]
         lines.append(f"last 10 s  {_latencies(recent)}")
-    return lines
+    return lines + blocking_lines(frame)
+
+
+def blocking_lines(frame: Frame) -> list[str]:
+    """Who blocks its workers, and the cure."""
+    return [f"blocks     {one.name}: {blocks_text(is_spout=one.is_spout)}" for one in frame.components if one.blocks]
 
 
 def _latencies(named: Sequence[tuple[str, float | None]]) -> str:

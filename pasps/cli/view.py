@@ -137,6 +137,7 @@ def plain_line(frame: Frame) -> str:
         parts.insert(2, elastic_words(frame.elastic))
     bolts = [
         f"{component.name} {component.active}/{component.pool} {share_text(component.busy)} queued {component.queued:,}"
+        + (" blocks its workers" if component.blocks else "")
         for component in frame.components
         if not component.is_spout
     ]

@@ -1,4 +1,4 @@
-"""What the cores can carry: replicas of bolts that compute add capacity only as far as there are cores and workers. Pure."""
+"""What the cores and the workers can carry: replicas that compute need a core each, replicas that block a worker each. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from pasps.control.situation import Situation
 
 
 def within_the_cores(situation: Situation, plan: Plan) -> Plan:
-    """The plan with the CPU time of all computing bolts within the cores, shared in proportion; what is not met is written down."""
+    """The plan with the CPU time of all computing bolts within the cores, and the time of all inline ones within the workers' loops.
+
+    Both are shared in proportion; what is not met is written down.
+    """
     interval = situation.interval
-    cores = min(interval.cores, interval.workers)
-    # in the topology's order, so that the sum is the same to the last digit when the plan is made again
-    computing = [bolt.id for bolt in situation.shape.bolts if not bolt.waits and bolt.id in plan.bolts]
-    total = sum(_usable(plan.bolts[name]) for name in computing)
+    cores, loops = min(interval.cores, interval.workers), interval.workers
+    # in the topology's order, so that the sums are the same to the last digit when the plan is made again
+    inline = [bolt.id for bolt in situation.shape.bolts if not bolt.waits and bolt.id in plan.bolts]
+    blocking = [name for name in inline if interval.bolts[name].blocks]
+    computing = [name for name in inline if name not in blocking]
+    total, waited = (sum(_usable(plan.bolts[name]) for name in names) for names in (computing, blocking))
     part = min(1.0, cores / total) if total > 0 else 1.0
-    bolts = {name: _capped(bolt, part, max(1, cores)) if name in computing else bolt for name, bolt in plan.bolts.items()}
+    of_loops = min(1.0, loops / (total * part + waited)) if waited > 0 else 1.0
+    shares = {name: (part * of_loops, max(1, cores)) for name in computing} | {name: (of_loops, max(1, loops)) for name in blocking}
+    bolts = {name: _capped(bolt, *shares[name]) if name in shares else bolt for name, bolt in plan.bolts.items()}
     return replace(plan, bolts=bolts)
 
 
@@ -27,7 +34,7 @@ def _usable(bolt: BoltPlan) -> float:
 
 
 def _capped(bolt: BoltPlan, part: float, most: int) -> BoltPlan:
-    """`part` of what it asks for, and never more than a replica for each core."""
+    """`part` of what it asks for, and never more than a replica for each core, or loop (`most`)."""
     if bolt.terms is None or bolt.terms.replicas is None:
         return bolt
     granted = min(bolt.allowed, rounded_up(min(bolt.terms.replicas, bolt.allowed) * part), most)

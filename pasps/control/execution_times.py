@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pasps.control.situation import BoltInterval, Estimates, ExecutionTime, Interval
+from pasps.metrics import blocks_text
 
 BUSY_SHARE = 0.9
 """From this share of the cores' time on, what is measured holds waiting for a core."""
 NOTHING_EXECUTED = "nothing was executed"
+_BLOCKS = blocks_text(is_spout=False)
 _RISE = 1.1
 """A rise above this is worth a word."""
 _UNKNOWN = ExecutionTime(None, "unknown")
@@ -33,6 +35,8 @@ def execution_times(
             measured = replace(
                 measured, note=f"measured while the cores were {interval.busy:.0%} busy, so waiting for a core is part of it"
             )
+        if bolt.blocks and measured.source == "live":
+            measured = replace(measured, note=_BLOCKS)
         active[name] = total if measured.source == "live" and not crowded else then
         file = benchmark.get(name)
         larger = file is not None and (measured.seconds is None or measured.seconds <= file)

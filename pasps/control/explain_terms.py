@@ -10,12 +10,13 @@ from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Terms
 from pasps.control.situation import ExecutionTime, Forecast, Situation
+from pasps.metrics import blocks_text
 
 _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
     Clamp.AT_POOL: lambda plan: f"asks for {plan.asked}, more than its pool",
     Clamp.UNKNOWN: lambda plan: f"nothing was executed yet, so what one event takes is not known: stays at {plan.replicas}",
     Clamp.CAPPED: lambda plan: (
-        f"asks for {plan.asked}, but the cores carry no more than {plan.allowed}"
+        f"asks for {plan.asked}, but the cores, or the workers, carry no more than {plan.allowed}"
         f"{f'; {count(plan.unmet)} of its events cannot be done in that time' if plan.unmet else ''}"
     ),
     Clamp.DELAYED: lambda plan: (
@@ -60,6 +61,8 @@ def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Row]:
     if whole and plan.terms is not None and record.situation is not None:
         rows += _need(record, record.situation, bolt, plan.terms)
     rows += _asked(record, plan)[: None if whole else 1]
+    if not whole and record.situation is not None and (of := record.situation.interval.bolts.get(bolt)) is not None and of.blocks:
+        rows.append(Row("blocks", blocks_text(is_spout=False)))
     rows += [Row("clamps", _CLAMPS[clamp](plan)) for clamp in plan.clamps]
     act = record.acts.get(bolt)
     if act is not None:

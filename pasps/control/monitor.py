@@ -194,7 +194,7 @@ def _bolt(old: ComponentStats, new: ComponentStats) -> BoltInterval:
         received[after.source] = received.get(after.source, 0) + max(0, after.received - before.received)
     processed = max(0, new.executed - old.executed)
     seconds = max(0.0, new.execute_seconds * new.executed - old.execute_seconds * old.executed)
-    return BoltInterval(received, processed, new.queued, new.active, seconds if processed else 0.0, _replicas(old, new))
+    return BoltInterval(received, processed, new.queued, new.active, seconds if processed else 0.0, _replicas(old, new), new.blocks)
 
 
 def _replicas(old: ComponentStats, new: ComponentStats) -> dict[int, tuple[int, float]]:

@@ -48,7 +48,8 @@ class SpoutInterval:
 class BoltInterval:
     """A bolt in one interval: λ_i^p by source, μ_i, q_i at its end, and the seconds its replicas spent on μ_i.
 
-    `replicas` has for each replica that finished something: μ_ij and its seconds.
+    `replicas` has for each replica that finished something: μ_ij and its seconds. `blocks`: it waits on the loops of its workers,
+    and those seconds are wall time.
     """
 
     received: Mapping[str, int]
@@ -57,6 +58,7 @@ class BoltInterval:
     active: int
     seconds: float = 0.0
     replicas: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ def _component(
         kept=sum(r.kept for r, alive in replicas if alive),
         unfinished=sum(r.unfinished for r, alive in replicas if alive),
         finishing=sum(r.finishing for r, alive in replicas if alive),
+        blocks=any(r.blocks for r, alive in replicas if alive),
         **(_input(plan, replicas) if plan.is_spout else {}),
     )
 

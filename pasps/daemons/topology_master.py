@@ -44,7 +44,7 @@ from pasps.daemons.replica_counts import check_bolt, check_count
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
 from pasps.errors import ClosedError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
-from pasps.metrics import Stats
+from pasps.metrics import Stats, WorkerCounts, blocks_text
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +77,7 @@ class TopologyMaster:
         self._census = Census(blueprint, clock, self._keeper.resume.starts)
         self._finished: set[int] = set()
         self._asked: tuple[str, int] | None = None  # whose `finish` was asked for last, and of how many instances
+        self._blocking: set[str] = set()
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
         self._repair = Repair(self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep)
@@ -155,12 +156,21 @@ class TopologyMaster:
                 self.errors.append(ErrorReport(component, task, self._clock.wall(), text))
             case Counts():
                 self._census.take(link, message)
+                self._warn_of_blocking(message.counts)
                 self._keeper.reached(self._census.starts())
             case Finished(task, done):
                 (self._finished.add if done else self._finished.discard)(task)
                 self._news.tell()
             case LinkLost() if self.state == "RUNNING":
                 self._keep(self._repair.relink(link.worker, message))
+
+    def _warn_of_blocking(self, counts: WorkerCounts) -> None:
+        """Once for each component."""
+        for replica in counts.replicas:
+            if replica.blocks and replica.component not in self._blocking:
+                self._blocking.add(replica.component)
+                is_spout = self.blueprint.components[replica.component].is_spout
+                _log.warning("component %r: %s", replica.component, blocks_text(is_spout=is_spout))
 
     def _on_gone(self, link: WorkerLink) -> None:
         table = self.publisher.table

@@ -50,7 +50,7 @@ class LeapingClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._leapt = 0.0
-        self.cpu = clock.cpu
+        self.cpu, self.awake = clock.cpu, clock.awake
 
     def now(self) -> float:
         """See `Clock`."""

@@ -14,6 +14,7 @@ from pasps.api.tuples import Tuple
 from pasps.clock import Clock
 from pasps.errors import Interrupt
 from pasps.runtime.batch import Batch
+from pasps.runtime.blocking import Blocking
 from pasps.runtime.emitter import Emitter
 from pasps.runtime.inbox import Inbox
 from pasps.runtime.meter import Meter
@@ -42,7 +43,7 @@ class Seat:
 class Executor:
     """One replica of a bolt or one task of a spout, in this worker. `step()` does at most about 2 ms of work."""
 
-    __slots__ = ("_schedule", "clock", "emitter", "meter", "plan", "queued", "rank", "replica")
+    __slots__ = ("_schedule", "blocking", "clock", "emitter", "meter", "plan", "queued", "rank", "replica")
 
     def __init__(self, plan: ComponentPlan, replica: int, rank: int, clock: Clock, schedule: Schedule) -> None:
         self.plan = plan
@@ -50,6 +51,7 @@ class Executor:
         self.rank = rank
         self.clock = clock
         self.meter = Meter()
+        self.blocking = Blocking()
         self.emitter: Emitter
         self.queued = False  # whether it stands in the worker's list already
         self._schedule = schedule
@@ -64,9 +66,9 @@ class Executor:
         """Work for at most about 2 ms or one tuple, whichever is longer; asks for another turn when there is more."""
         raise NotImplementedError
 
-    def used(self, seconds: float) -> None:
-        """Its last step took so many CPU seconds."""
-        self.meter.seconds += seconds
+    def used(self, cpu: float, wall: float, awake: float | None) -> None:
+        """Its last step took so many seconds; counted are those of CPU, unless its steps block. `awake`: see `Blocking.step`."""
+        self.meter.seconds += self.blocking.step(cpu, wall, awake)
 
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""

@@ -30,7 +30,8 @@ class Pump:
     def run_pass(self) -> None:
         """One turn for everyone who asked, those included whom an earlier one woke further down."""
         now, cpu = self._clock.now, self._clock.cpu
-        end, spent = now() + self._pass_seconds, cpu()
+        time, spent = now(), cpu()
+        end = time + self._pass_seconds
         ready = self._ready
         for rank in range(self._rank, len(ready)):
             if not ready[rank]:
@@ -38,16 +39,18 @@ class Pump:
             turns, ready[rank] = ready[rank], []
             for done, executor in enumerate(turns, 1):
                 executor.queued = False
+                awake = self._clock.awake() if executor.blocking.watching else None
                 executor.step()
                 # asked once a step: reading a thread's CPU time is a system call
                 before, spent = spent, cpu()
-                executor.used(spent - before)
+                began, time = time, now()
+                executor.used(spent - before, time - began, None if awake is None else (self._clock.awake() or awake) - awake)
                 self.stepped.add(executor)
-                if now() > end and done < len(turns):
+                if time > end and done < len(turns):
                     ready[rank][:0] = turns[done:]
                     self._rank = rank
                     return
-            if now() > end:
+            if time > end:
                 self._rank = rank + 1
                 return
         self._rank = 0

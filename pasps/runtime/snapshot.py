@@ -77,6 +77,7 @@ def _counts(worker: Worker, executor: Executor, state: str) -> ReplicaCounts:
         failed=meter.failed,
         errors=meter.errors,
         replayed=meter.replayed,
+        blocks=executor.blocking.blocks,
     )
 
 

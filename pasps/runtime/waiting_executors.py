@@ -120,7 +120,7 @@ class WaitingExecutor(BoltExecutor):
         self.meter.seconds += work.seconds
         self.settler.settle(work.slot, work.batch, work.outcome)
 
-    def used(self, seconds: float) -> None:
+    def used(self, cpu: float, wall: float, awake: float | None) -> None:
         """What its calls took is counted, on whatever thread, waiting included; not its steps on the loop."""
 
     def start(self, work: Work) -> None:

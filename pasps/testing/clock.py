@@ -13,6 +13,7 @@ class FakeClock:
         self._now = self._start = start
         self._creep = creep
         self._epoch = epoch
+        self._waited = 0.0
 
     def __repr__(self) -> str:
         return f"FakeClock({self._now:.6f})"
@@ -27,8 +28,12 @@ class FakeClock:
         return self._now
 
     def cpu(self) -> float:
-        """CPU seconds: all time is spent computing here, so that what a bolt costs is what it advances the clock by."""
-        return self._now
+        """CPU seconds: all time but that of `wait` is spent computing, so that what a bolt costs is what it advances the clock by."""
+        return self._now - self._waited
+
+    def awake(self) -> float | None:
+        """As `cpu`: nobody else runs."""
+        return self.cpu()
 
     def wall(self) -> float:
         """Seconds since the epoch."""
@@ -43,6 +48,15 @@ class FakeClock:
         if seconds < 0:
             raise ValueError(f"expected seconds of at least 0, got {seconds!r}")
         self._now += seconds
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass in which nobody computes, as while a call blocks.
+
+        Raises:
+            ValueError: as `advance` does.
+        """
+        self.advance(seconds)
+        self._waited += seconds
 
     def advance_to(self, when: float) -> None:
         """Let time pass until `now()` is at least `when`; nothing happens when it is already."""

@@ -90,3 +90,15 @@ def test_a_plain_line_has_totals_and_bolts() -> None:
     line = plain_line(frame([report("E: x")], emitted_first=24690, doubled={"queued": 12, "errors": 2}))
     assert line.startswith("0:00:02  in 12,345/s  acked 0/s  pending 0  backlog -  p99 -  failed 0  workers 2/2 | doubled 2/4 0% queued 12")
     assert line.endswith("| errors 2, the last doubled: E: x")
+
+
+def test_who_blocks_its_workers_is_told_with_the_cure() -> None:
+    blocking = outcome(doubled={"blocks": True}, numbers={"blocks": True})
+    lines = summary_text(blocking).splitlines()
+    assert next(line for line in lines if line.startswith("blocks     doubled: ")).endswith(
+        'give it execution = "thread", or make it async'
+    )
+    assert any(line.startswith("blocks     numbers: ") and "next_tuple" in line for line in lines)
+    assert plain_line(frame(doubled={"blocks": True})).count("blocks its workers") == 1
+    assert summary_object(blocking)["components"]["doubled"]["blocks"] is True
+    assert "blocks" not in summary_text(outcome())

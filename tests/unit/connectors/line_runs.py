@@ -23,7 +23,7 @@ class RunClock:
     def wall(self) -> float:
         return self.of_run.wall()
 
-    cpu = now
+    cpu = awake = now
 
 
 class Lines(LineSpout):

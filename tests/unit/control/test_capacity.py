@@ -15,11 +15,19 @@ SPAN = 2.0
 
 
 def planned(
-    *bolts: BoltShape, et: dict[str, float | None], events: float, cores: int = 2, workers: int = 2, target: float = 0.8, queued: int = 0
+    *bolts: BoltShape,
+    et: dict[str, float | None],
+    events: float,
+    cores: int = 2,
+    workers: int = 2,
+    target: float = 0.8,
+    queued: int = 0,
+    blocks: str = "",
 ) -> dict[str, BoltPlan]:
-    """What the cores leave of the plan for `events` in two seconds, in a chain of these bolts."""
+    """What the cores leave of the plan for `events` in two seconds, in a chain of these bolts, of which those in `blocks` block."""
     of = shape(*bolts)
-    now = interval({"s": due(events)}, {b.id: did(queued=queued) for b in bolts}, seconds=SPAN, cores=cores, workers=workers)
+    done = {b.id: did(queued=queued, blocks=b.id in blocks) for b in bolts}
+    now = interval({"s": due(events)}, done, seconds=SPAN, cores=cores, workers=workers)
     what = situation(of, now, known(of, et))
     asked = as_asked(what, terms(what, events, Reading(SPAN, "own", target, 1.0)), events)
     return dict(within_the_cores(what, asked).bolts)
@@ -86,3 +94,31 @@ def test_a_bolt_of_which_nothing_is_known_keeps_its_replicas() -> None:
 def test_everyone_keeps_a_replica_on_a_machine_that_is_too_small() -> None:
     found = planned(*(bolt(name, "s") for name in "abcd"), et=dict.fromkeys("abcd", 0.5), events=100, cores=1, workers=1)
     assert [plan.replicas for plan in found.values()] == [1, 1, 1, 1]
+
+
+# ---- bolts that block their workers
+
+
+@pytest.mark.parametrize(("cores", "workers", "most"), [(2, 4, 4), (4, 2, 2), (1, 3, 3)])
+def test_a_bolt_that_blocks_gets_a_replica_for_each_worker_and_needs_no_core(cores: int, workers: int, most: int) -> None:
+    found = planned(bolt("a", "s"), et={"a": 0.1}, events=80 * 2, cores=cores, workers=workers, blocks="a")["a"]
+    assert (found.asked, found.allowed, found.replicas) == (10, most, most)
+    assert Clamp.CAPPED in found.clamps
+
+
+def test_what_is_unmet_of_it_is_what_the_workers_cannot_wait_for() -> None:
+    """160 events of 0.1 s in two seconds keep eight loops: four do half of it."""
+    found = planned(bolt("a", "s"), et={"a": 0.1}, events=160, cores=1, workers=4, blocks="a")["a"]
+    assert found.unmet == pytest.approx(80)
+
+
+def test_it_leaves_the_cores_to_those_who_compute_as_far_as_their_loops_have_time() -> None:
+    """`a` waits one of four loops' time; `b` computes as much as two cores can."""
+    found = planned(bolt("a", "s"), bolt("b", "s"), et={"a": 0.1, "b": 0.2}, events=20, cores=2, workers=4, target=1.0, blocks="a")
+    assert {name: (plan.allowed, plan.clamps, plan.unmet) for name, plan in found.items()} == {"a": (1, (), 0.0), "b": (2, (), 0.0)}
+
+
+def test_both_share_the_loops_when_there_are_too_few() -> None:
+    """`a` would keep four loops, `b` two; two loops do a third of either."""
+    found = planned(bolt("a", "s"), bolt("b", "s"), et={"a": 0.4, "b": 0.2}, events=20, cores=2, workers=2, target=1.0, blocks="a")
+    assert {name: plan.unmet for name, plan in found.items()} == {"a": pytest.approx(40 / 3), "b": pytest.approx(40 / 3)}

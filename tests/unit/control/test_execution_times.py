@@ -91,3 +91,10 @@ def test_a_benchmark_is_not_chased_above_by_a_busy_machine() -> None:
     found = course(of(10, 0.1, active=2, busy=0.5), of(10, 0.4, active=4, busy=0.95), benchmark=0.2)
     assert (found.seconds, found.source) == (0.2, "file")
     assert found.note.startswith("oversubscribed")
+
+
+@pytest.mark.parametrize("benchmark", [None, 0.01, 0.5])
+def test_of_a_bolt_that_blocks_its_workers_the_cure_is_said(benchmark: float | None) -> None:
+    blocking = interval({"s": due(10)}, {"a": did(10, 0.05, blocks=True)})
+    assert 'give it execution = "thread"' in course(blocking, benchmark=benchmark).note
+    assert not course(blocking, of(10, 0.001)).note

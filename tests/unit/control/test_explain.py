@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.execution_times import execution_times
 from pasps.control.explain import concerned, explained, headline, replay
 from pasps.control.explain_terms import count, seconds_text
 from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
@@ -138,7 +139,7 @@ def test_a_bolt_that_is_planned_for_a_later_second_says_so() -> None:
         (BoltPlan(2, 2, 2, 2, clamps=(Clamp.UNKNOWN,)), "nothing was executed yet, so what one event takes is not known: stays at 2"),
         (
             BoltPlan(2, 4, 2, 2, clamps=(Clamp.CAPPED,), unmet=120.5),
-            "asks for 4, but the cores carry no more than 2; 120.5 of its events cannot be done in that time",
+            "asks for 4, but the cores, or the workers, carry no more than 2; 120.5 of its events cannot be done in that time",
         ),
         (BoltPlan(3, 2, 2, 3, clamps=(Clamp.DELAYED,)), "2 would do now, but one of the last plans asked for more: 3 for the time being"),
     ],
@@ -209,6 +210,17 @@ def test_a_need_just_above_a_whole_number_shows_why_it_is_rounded_up() -> None:
     plan = BoltPlan(3, 4, 4, 4, Terms(1.0, 300.0, 0.02, 300.02, 0.3, 3.0002, 30.0))
     given = replace(record(12, {"sentiment": 3, "store": 1}, acts={}), plan=Plan({"sentiment": plan}, 300.0))
     assert "= 3.0002 replicas, rounded up 4" in text([given])
+
+
+def test_a_bolt_that_blocks_its_workers_is_told_so_in_short_and_at_length() -> None:
+    given = record(12, {"sentiment": 2, "store": 1})
+    assert given.situation is not None
+    interval = given.situation.interval
+    bolts = {**interval.bolts, "sentiment": replace(interval.bolts["sentiment"], blocks=True)}
+    known = execution_times(replace(interval, bolts=bolts), Estimates(), {})[0]
+    seen = replace(given.situation, interval=replace(interval, bolts=bolts), estimates=replace(given.situation.estimates, execution=known))
+    for bolt in ("sentiment", None):
+        assert text([replace(given, situation=seen)], bolt).count('give it execution = "thread", or make it async') == 1
 
 
 def test_concurrency_divides() -> None:

@@ -29,6 +29,9 @@ class HandClock:
     def cpu(self) -> float:
         return 0.0
 
+    def awake(self) -> float:
+        return 0.0
+
     def wall(self) -> float:
         return 0.0
 

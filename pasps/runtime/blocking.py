@@ -1,0 +1,72 @@
+"""Whether steps wait where they should compute: a blocking call on the worker's loop. The pump measures; the executor counts by it."""
+
+from __future__ import annotations
+
+_LOOK_SECONDS = 1.0
+"""So much time of steps is looked at before they are suspected, and again before they are judged."""
+_REST_SECONDS = 10.0
+"""So much time of steps is judged by the last verdict, before they are looked at again."""
+_SHARE = 0.25
+"""Steps block when they wait for this share of their time."""
+_FEWEST = 3
+"""In so many steps: one slow call, such as the first connection, says nothing of the others."""
+
+
+class Blocking:
+    """Of one executor whose steps run on the worker's loop.
+
+    States: LOOKING, by CPU time against wall time, which are measured anyway; WATCHING, when the CPU time was too little. Then the
+    pump also measures what any thread of the process ran, or waited for a core: what is left of the wall time is a wait for
+    something outside. A wait for a core is none, and neither is one for the interpreter, which another thread of the process then
+    has. See docs/decisions/0016.
+    """
+
+    __slots__ = ("_asleep", "_cpu", "_limit", "_sleeps", "_uncounted", "_wall", "blocks", "watching")
+
+    def __init__(self) -> None:
+        self.blocks = False
+        """The verdict; the steps' wall time counts."""
+        self.watching = False
+        """Whether `step` wants to know how long the process was awake."""
+        self._limit = _LOOK_SECONDS
+        self._wall = self._cpu = self._asleep = self._uncounted = 0.0
+        self._sleeps = 0
+
+    def step(self, cpu: float, wall: float, awake: float | None = None) -> float:
+        """A step took so long; returns the seconds to count for it.
+
+        `awake`: seconds in which any thread of the process ran or waited for a core meanwhile; None: not known.
+        """
+        self._wall += wall
+        self._cpu += cpu
+        counted = wall if self.blocks else cpu
+        self._uncounted += wall - counted
+        if awake is not None:
+            asleep = max(0.0, wall - awake)
+            self._asleep += asleep
+            self._sleeps += asleep > _SHARE * wall
+        if self._wall < self._limit:
+            return counted
+        return counted + (self._judge() if self.watching else self._look())
+
+    def _look(self) -> float:
+        suspect = self._wall - self._cpu > _SHARE * self._wall
+        if not suspect:
+            self.blocks = False
+        return self._begin(_LOOK_SECONDS, watching=suspect)
+
+    def _judge(self) -> float:
+        before, self.blocks = self.blocks, self._asleep > _SHARE * self._wall and self._sleeps >= _FEWEST
+        # what led to the verdict was counted by CPU time
+        late = self._uncounted if self.blocks and not before else 0.0
+        self._begin(_REST_SECONDS, watching=False)
+        self._uncounted = 0.0
+        return late
+
+    def _begin(self, seconds: float, *, watching: bool) -> float:
+        self.watching, self._limit = watching, seconds
+        self._wall = self._cpu = self._asleep = 0.0
+        self._sleeps = 0
+        if not watching:
+            self._uncounted = 0.0
+        return 0.0

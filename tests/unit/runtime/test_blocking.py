@@ -1,0 +1,155 @@
+"""Calls that wait on the worker's loop are told from calls that compute, and counted by wall time."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from pasps import Bolt, EndOfInput, Spout, Topology, Tuple
+from pasps.metrics import ReplicaCounts
+from pasps.runtime.blocking import Blocking
+from pasps.runtime.snapshot import take_counts
+from pasps.testing import FakeClock, StepRun
+from tests.unit.runtime.parts import Numbers
+
+
+class Timed(Bolt):
+    """Takes the time that its input says: seconds of computing, seconds of waiting."""
+
+    clock: ClassVar[FakeClock]
+    outputs = ("n",)
+
+    def process(self, tup: Tuple) -> None:
+        computes, waits = tup.values[0]
+        self.clock.advance(computes)
+        self.clock.wait(waits)
+
+
+class Timing(Topology):
+    numbers = Numbers.spec()
+    timed = Timed.spec(inputs=[numbers])
+
+
+def after(*calls: tuple[float, float], kind: type[Topology] = Timing, name: str = "timed") -> ReplicaCounts:
+    """What is counted of a bolt after these calls: seconds of computing and of waiting."""
+    with StepRun(kind, 1, inputs={"numbers": [[call] for call in calls]}) as run:
+        Timed.clock = run.clock
+        run.run_until_idle()
+        return next(counts for counts in take_counts(run.workers["w0"], 1).replicas if counts.component == name)
+
+
+def test_a_bolt_whose_calls_wait_blocks_and_all_its_time_counts() -> None:
+    found = after(*[(0.001, 0.05)] * 100)
+    assert found.blocks
+    assert found.seconds == pytest.approx(100 * 0.051)
+
+
+def test_a_bolt_that_computes_is_counted_by_what_it_computes() -> None:
+    found = after(*[(0.05, 0.001)] * 100)
+    assert (found.blocks, found.seconds) == (False, pytest.approx(100 * 0.05))
+
+
+def test_a_wait_now_and_then_counts_when_it_is_a_large_part_of_the_time() -> None:
+    assert after(*[(0.001, 0.0)] * 49, (0.0, 0.2), *[(0.001, 0.0)] * 50, *[(0.0, 0.2)] * 20).blocks
+
+
+@pytest.mark.parametrize("first", [0.5, 2.0, 30.0])
+def test_a_first_call_that_connects_says_nothing_of_the_others(first: float) -> None:
+    found = after((0.0, first), *[(0.01, 0.0)] * 300)
+    assert (found.blocks, found.seconds) == (False, pytest.approx(3.0))
+
+
+def test_two_slow_calls_are_not_enough() -> None:
+    assert not after((0.0, 3.0), (0.0, 3.0)).blocks
+
+
+def test_a_bolt_that_blocks_no_more_is_counted_by_cpu_time_again() -> None:
+    found = after(*[(0.0, 0.05)] * 100, *[(0.05, 0.0)] * 1000)
+    assert (found.blocks, found.seconds) == (False, pytest.approx(5.0 + 50.0))
+
+
+def test_a_bolt_that_begins_to_block_late_is_found_too() -> None:
+    found = after(*[(0.05, 0.0)] * 1000, *[(0.0, 0.05)] * 500)
+    assert found.blocks
+    # not all that ever passed: one look, which may have begun with calls that compute
+    assert found.seconds == pytest.approx(50.0 + 25.0, abs=0.1)
+
+
+class OnThread(Timed):
+    execution = "thread"
+
+
+class OnThreads(Topology):
+    numbers = Numbers.spec()
+    timed = OnThread.spec(inputs=[numbers])
+
+
+def test_a_bolt_on_a_thread_may_wait() -> None:
+    found = after(*[(0.0, 0.05)] * 100, kind=OnThreads)
+    assert (found.blocks, found.seconds) == (False, pytest.approx(5.0))
+
+
+class Slow(Spout):
+    """Waits for its source where it should say when to ask again."""
+
+    clock: ClassVar[FakeClock]
+    outputs = ("n",)
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.asked = 0
+
+    def next_tuple(self) -> None:
+        self.asked += 1
+        if self.asked > 100:
+            raise EndOfInput
+        self.clock.wait(0.05)
+        self.emit([(0.0, 0.0)])
+
+
+class FromSlow(Topology):
+    numbers = Slow.spec()
+    timed = Timed.spec(inputs=[numbers])
+
+
+def test_a_spout_that_waits_blocks_and_the_bolt_behind_it_does_not() -> None:
+    with StepRun(FromSlow, 1) as run:
+        Timed.clock = Slow.clock = run.clock
+        run.run_until_idle()
+        assert {counts.component: counts.blocks for counts in take_counts(run.workers["w0"], 1).replicas} == {
+            "numbers": True,
+            "timed": False,
+        }
+
+
+# ---- waits that are none
+
+
+def test_a_wait_for_a_core_or_for_the_interpreter_is_none() -> None:
+    """Another process has the core, or another thread the interpreter: some thread of this process is ready all the time."""
+    blocking = Blocking()
+    for _ in range(10_000):
+        blocking.step(0.001, 0.05, 0.05 if blocking.watching else None)
+    assert not blocking.blocks
+
+
+def test_what_threads_do_beside_a_wait_makes_it_shorter_not_longer() -> None:
+    blocking = Blocking()
+    for _ in range(10_000):
+        blocking.step(0.001, 0.05, 0.08 if blocking.watching else None)
+    assert not blocking.blocks
+
+
+def test_a_machine_that_does_not_tell_accuses_nobody() -> None:
+    blocking = Blocking()
+    counted = sum(blocking.step(0.001, 0.05) for _ in range(10_000))
+    assert (blocking.blocks, counted) == (False, pytest.approx(10.0))
+
+
+def test_looking_closely_is_rare() -> None:
+    """It costs, and a machine that is too small for its work is no reason to do it all the time."""
+    blocking, watched = Blocking(), 0
+    for _ in range(10_000):
+        watched += blocking.watching
+        blocking.step(0.001, 0.002, 0.002 if blocking.watching else None)
+    assert 0 < watched < 2_000
