@@ -81,7 +81,7 @@ class ReplicaCounts:
 
     `received`, `executed` and `seconds` are by edge index; `emitted` is by stream. `seconds` is CPU time for inline
     bolts, unless their steps wait on the worker's loop (`blocks`), and wall time for all others. `busy` tuples are taken and in the
-    bolt's hands (on its thread, or awaited); `kept` are those that it keeps for a later ack, whose spout tuples are pending.
+    bolt's hands (on its thread, or awaited), `kept` ones are neither acked nor failed although their call is over.
     `unfinished` instances have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout task: `queued` was emitted and waits for the end of its step. `debt` is how much it is still to emit again
@@ -110,6 +110,20 @@ class ReplicaCounts:
     unfinished: int = 0
     finishing: int = 0
     blocks: bool = False
+
+    def add(self, earlier: ReplicaCounts) -> None:
+        """What the same replica did in the same worker before it lived elsewhere."""
+        for mine, theirs in ((self.received, earlier.received), (self.executed, earlier.executed)):
+            for edge, count in theirs.items():
+                mine[edge] = mine.get(edge, 0) + count
+        for stream, count in earlier.emitted.items():
+            self.emitted[stream] = self.emitted.get(stream, 0) + count
+        for name in ("seconds", "copies", "acked", "failed", "errors", "replayed"):
+            setattr(self, name, getattr(self, name) + getattr(earlier, name))
+
+
+GONE = "GONE"
+"""`ReplicaCounts.state` of a replica that lives in another worker now; nothing of it is left but counters."""
 
 
 def blocks_text(*, is_spout: bool) -> str:
@@ -144,15 +158,16 @@ class ReplicaStats:
     failed: int
     queued: int
     execute_seconds: float
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentStats:
     """One component since the topology started.
 
-    `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` are
-    tuples that a bolt was given and has yet to ack or fail. `unfinished` instances have had no `finish` since their last input;
-    `finishing` calls of it are asked for and not over.
+    `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` counts
+    what a bolt has executed and neither acked nor failed: it keeps it for a later ack, or has forgotten it. `unfinished` instances
+    have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
     so far: first emissions, and the backlog without what is in it only because a dead worker's emissions are to be made again.

@@ -11,6 +11,7 @@ from typing import Any
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.metrics import (
+    GONE,
     ComponentStats,
     EdgeStats,
     Histogram,
@@ -128,7 +129,7 @@ def _component(
         kept=sum(r.kept for r, alive in replicas if alive),
         unfinished=sum(r.unfinished for r, alive in replicas if alive),
         finishing=sum(r.finishing for r, alive in replicas if alive),
-        blocks=any(r.blocks for r, alive in replicas if alive),
+        blocks=any(r.blocks for r, alive in replicas if alive and r.state != GONE),
         **(_input(plan, replicas) if plan.is_spout else {}),
     )
 
@@ -156,7 +157,7 @@ def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]
     found: dict[int, ReplicaStats] = {}
     for index in sorted({r.replica for r, _ in replicas}):
         all_of = [(r, alive) for r, alive in replicas if r.replica == index]
-        living = [r for r, alive in all_of if alive]
+        living = [r for r, alive in all_of if alive and r.state != GONE]
         # the one that is not parked speaks for the replica, where it lives in two places for a moment
         speaker = max(living, key=lambda r: (r.state == "ACTIVE", r.state == "DRAINING"), default=all_of[-1][0])
         executed = sum(sum(r.executed.values()) for r, _ in all_of)
@@ -171,6 +172,7 @@ def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]
             failed=sum(r.failed for r, _ in all_of),
             queued=sum(r.queued + r.busy for r in living),
             execute_seconds=seconds / executed if executed else 0.0,
+            kept=sum(r.kept for r in living),
         )
     return found
 
@@ -179,11 +181,15 @@ IN_FLIGHT = "tracked tuples in flight"
 
 
 def left_over(stats: Stats) -> dict[str, int]:
-    """What a drain still has to wait for, by component; empty when nothing queues, nothing is in flight and no `finish` runs."""
+    """What a drain still has to wait for, by component; empty when nothing queues, nothing is in flight and no `finish` runs.
+
+    What a bolt keeps is waited for as long as it is in flight: tracked, and not timed out.
+    """
     left = {name: component.queued for name, component in stats.components.items() if component.queued}
     left |= {finish_of(name): component.finishing for name, component in stats.components.items() if component.finishing}
     if stats.pending:
         left[IN_FLIGHT] = stats.pending
+        left |= _kept(stats)
     return left
 
 
@@ -192,13 +198,17 @@ def finish_of(component: str) -> str:
     return f"{component}.finish()"
 
 
+def _kept(stats: Stats) -> dict[str, int]:
+    return {f"kept by {name} for a later ack": component.kept for name, component in stats.components.items() if component.kept}
+
+
 def next_to_finish(stats: Stats, *, patient: bool = True) -> str | None:
     """Of a topology whose spouts emit no more: the bolt whose `finish` is due, in topological order; None: it is too early, or all is said.
 
     Too early is while anything queues, or is in flight. But what a bolt keeps may wait for its own `finish`, so that is not waited
     for; nor, unless `patient`, what others keep.
     """
-    if set(left_over(stats)) - {IN_FLIGHT}:
+    if set(left_over(stats)) - {IN_FLIGHT, *_kept(stats)}:
         return None
     waiting = [name for name, component in stats.components.items() if component.unfinished]
     keepers = {name for name, component in stats.components.items() if component.kept}

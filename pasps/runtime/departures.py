@@ -124,7 +124,7 @@ class Departures:
         wired = [(batch, origin) for batch, origin in wired if batch.rows]  # those that cannot travel have failed
         peer.flush()
         batches, origins = [batch for batch, _ in wired], [origin for _, origin in wired]
-        message = Handover(departure.version, component, slot.task, state, batches, origins, finished=slot.finished)
+        message = Handover(departure.version, component, slot.task, state, batches, origins, finished=slot.finished, unacked=slot.open)
         try:
             peer.send(message)
         except WireError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import Hosting
 from pasps.runtime.parts import Parts
 from pasps.runtime.table_keeper import TableKeeper
@@ -16,6 +17,8 @@ class Draining:
         self._keeper = keeper
         self._moves = moves
         self._hosting = hosting
+        self._still: dict[tuple[str, int], tuple[int, float]] = {}
+        """By draining replica: what it had executed, and since when that is so."""
 
     def busy(self) -> bool:
         """Whether anything is under way."""
@@ -31,7 +34,9 @@ class Draining:
         for (component, replica), version in parts.pool.park(marked, self._is_empty):
             self._keeper.lifecycle((component, replica), "deactivate")
             parts.reports.parked(component, replica, version)
-            if self._is_elsewhere((component, replica)):
+        for component, replica in parts.pool.elsewhere():
+            key = (component, replica)
+            if not self._has_keyed_tasks(key) and not self._finishes(parts.residents.executors[key]):
                 self._retire(component, replica)
 
     def marked(self) -> int:
@@ -45,25 +50,41 @@ class Draining:
 
     def _is_empty(self, key: tuple[str, int]) -> bool:
         executor = self._parts.residents.executors[key]
-        keyed = self._parts.blueprint.components[key[0]].keyed
         # what is held waits for an instance that could not be started yet
-        if not executor.idle() or (keyed and executor.slots) or any(slot.held for slot in executor.slots.values()):
+        if self._has_keyed_tasks(key) or any(slot.held for slot in executor.slots.values()) or not executor.quiet():
             return False
-        if self._is_elsewhere(key) and executor.unfinished():  # its instance ends here, while the topology goes on
-            executor.finish()
+        if executor.kept() and not self._forgot(key, executor):
             return False
-        return True
+        return not (self._is_elsewhere(key) and self._finishes(executor))
 
     def _is_elsewhere(self, key: tuple[str, int]) -> bool:
         table = self._keeper.table
         return table is not None and table.components[key[0]].places[key[1]] != self._parts.me
 
+    @staticmethod
+    def _finishes(executor: BoltExecutor) -> bool:
+        """Whether its instances, which end here while the topology goes on, have still to say their last."""
+        if executor.unfinished():
+            executor.finish()
+        return executor.finishing() > 0
+
+    def _has_keyed_tasks(self, key: tuple[str, int]) -> bool:
+        return self._parts.blueprint.components[key[0]].keyed and bool(self._parts.residents.executors[key].slots)
+
+    def _forgot(self, key: tuple[str, int], executor: BoltExecutor) -> bool:
+        """Whether what it keeps has failed at its spouts: two time-outs after its last tuple, nothing of it can be acked any more."""
+        parts = self._parts
+        executed, now = sum(executor.meter.executed.values()), parts.clock.now()
+        before, since = self._still.get(key, (-1, now))
+        if before != executed:
+            self._still[key] = (executed, now)
+            return False
+        return parts.settings.timeouts_enabled and now - since >= 2 * parts.settings.message_timeout_seconds
+
     def _retire(self, component: str, replica: int) -> None:
         """The replica is placed elsewhere now: close what it has here."""
-        residents = self._parts.residents
-        executor = residents.executors.pop((component, replica))
+        executor = self._parts.residents.retire((component, replica), self._parts.me)
         self._hosting.close_all(executor)
         executor.stop()
-        for slot in list(executor.slots.values()):
-            residents.slots.pop((component, slot.task), None)
+        self._still.pop((component, replica), None)
         self._parts.pool.drop((component, replica))

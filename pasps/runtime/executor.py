@@ -13,6 +13,7 @@ from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
 from pasps.clock import Clock
 from pasps.errors import Interrupt
+from pasps.metrics import ReplicaCounts
 from pasps.runtime.batch import Batch
 from pasps.runtime.blocking import Blocking
 from pasps.runtime.emitter import Emitter
@@ -82,15 +83,35 @@ class Executor:
         """The same without waiting: `then` hears on the worker's loop what the hook raised; at once, except for a thread's."""
         then(raised_by(hook))
 
+    def counts(self, worker: str, state: str) -> ReplicaCounts:
+        """What it has done so far."""
+        meter, ports = self.meter, self.emitter.ports
+        return ReplicaCounts(
+            self.plan.id,
+            self.replica,
+            worker,
+            state,
+            executed=dict(meter.executed),
+            seconds=meter.seconds,
+            emitted={name: port.emitted for name, port in ports.items()},
+            copies=sum(port.copies for port in ports.values()),
+            acked=meter.acked,
+            failed=meter.failed,
+            errors=meter.errors,
+            replayed=meter.replayed,
+            blocks=self.blocking.blocks,
+        )
+
 
 class BoltExecutor(Executor):
     """A replica of a bolt with the tasks it hosts; subclasses say where and when user code runs."""
 
-    __slots__ = ("_finishes", "_ticks", "inbox", "settler", "slots", "way")
+    __slots__ = ("_finishes", "_ticks", "in_hand", "inbox", "settler", "slots", "way")
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
         self.inbox = Inbox(seat.release)
+        self.in_hand = 0  # tuples in calls that are under way between two steps
         self.slots: dict[int, TaskSlot] = {}
         self.settler: Settler
         self.way: Way
@@ -109,8 +130,23 @@ class BoltExecutor(Executor):
 
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
-        waiting = self.inbox.count or self.emitter.parked or self.finishing()
-        return not waiting and all(slot.open == 0 for slot in self.slots.values())
+        return self.quiet() and not self.kept()
+
+    def quiet(self) -> bool:
+        """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""
+        return not (self.inbox.count or self.emitter.parked or self.finishing())
+
+    def kept(self) -> int:
+        """Tuples that are neither acked nor failed although their call is over."""
+        return sum(slot.open for slot in self.slots.values()) - self.in_hand
+
+    def counts(self, worker: str, state: str) -> ReplicaCounts:
+        """What it has done so far, and has before it."""
+        counts = super().counts(worker, state)
+        counts.queued, counts.busy, counts.kept = self.inbox.count, self.in_hand, self.kept()
+        counts.received = dict(self.inbox.received)
+        counts.finishing, counts.unfinished = self.finishing(), len(self.unfinished())
+        return counts
 
     def hush(self) -> bool:
         """Whether `call` would find nothing under way; if not, no more is begun until `unhush`, so that it soon will."""

@@ -80,8 +80,7 @@ class LoadReports:
         if self._keeper.state(key) is not ReplicaState.ACTIVE:
             return
         known = self._keeper.loads[key[0]].each[key[1]]
-        running = sum(slot.open for slot in executor.slots.values())
-        load = Load(self._index[key[0]], key[1], (queued + running) * (each or known), each, done)
+        load = Load(self._index[key[0]], key[1], (queued + executor.in_hand) * (each or known), each, done)
         self.take(key[0], load, now)
         for peer in self._peers.values():
             peer.load(load)

@@ -32,12 +32,14 @@ class ReplicaPool:
     def __init__(self) -> None:
         self.states: dict[Key, ReplicaState] = {}
         self._since: dict[Key, int] = {}
+        self._placed: set[Key] = set()
 
     def apply(self, version: int, listed: set[Key], placed: set[Key]) -> tuple[list[Key], list[Key]]:
         """Take a table: `listed` are active by it, `placed` all replicas of this worker. Returns who became active, who drains.
 
-        A replica that is not placed here any more drains, and is dropped by `drop` once it has parked.
+        A replica that is not placed here any more drains if it was active; once it has parked it is `elsewhere`, until `drop`.
         """
+        self._placed = placed
         activated, draining = [], []
         for key in placed:
             self.states.setdefault(key, ReplicaState.INACTIVE)
@@ -65,6 +67,10 @@ class ReplicaPool:
             self.states[key] = ReplicaState.INACTIVE
             del self._since[key]
         return parked
+
+    def elsewhere(self) -> list[Key]:
+        """Who is at rest here although the newest table places it elsewhere."""
+        return [key for key, state in self.states.items() if state is ReplicaState.INACTIVE and key not in self._placed]
 
     def draining(self) -> bool:
         """Whether any replica drains."""

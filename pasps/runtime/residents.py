@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pasps.metrics import GONE, ReplicaCounts
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.replica_pool import Key
 from pasps.runtime.spout_executor import SpoutExecutor
@@ -12,9 +13,13 @@ from pasps.runtime.task_slot import TaskSlot
 
 @dataclass
 class Residents:
-    """Keys are (component, replica) for `executors`, (component, task index) for `slots`, task ids for `spouts`."""
+    """Keys are (component, replica) for `executors`, (component, task index) for `slots`, task ids for `spouts`.
+
+    `retired` is what replicas had done here that live elsewhere now.
+    """
 
     executors: dict[Key, BoltExecutor] = field(default_factory=dict)
+    retired: dict[Key, ReplicaCounts] = field(default_factory=dict)
     slots: dict[Key, TaskSlot] = field(default_factory=dict)
     spouts: dict[int, SpoutExecutor] = field(default_factory=dict)
 
@@ -28,6 +33,18 @@ class Residents:
         if slot.collector is not None:
             slot.collector.emitter = executor.emitter
         self.slots[slot.component, slot.task] = slot
+
+    def retire(self, key: Key, worker: str) -> BoltExecutor:
+        """The replica lives elsewhere now: neither it nor its tasks are listed here any more. What it did stays counted."""
+        executor = self.executors.pop(key)
+        for slot in executor.slots.values():
+            self.slots.pop((slot.component, slot.task), None)
+        counts = executor.counts(worker, GONE)
+        counts.kept = 0
+        if key in self.retired:
+            counts.add(self.retired[key])
+        self.retired[key] = counts
+        return executor
 
     def detach(self, slot: TaskSlot) -> None:
         """The task lives here no more."""

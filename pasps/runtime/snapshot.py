@@ -6,10 +6,8 @@ import pickle
 from typing import Any
 
 from pasps.metrics import Histogram, LinkCounts, ReplicaCounts, SpoutProgress, WorkerCounts
-from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.replica_pool import ReplicaState
+from pasps.runtime.executor import Executor
 from pasps.runtime.spout_executor import SpoutExecutor
-from pasps.runtime.waiting_executors import WaitingExecutor
 from pasps.runtime.worker import Worker
 
 
@@ -19,7 +17,8 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     latency = Histogram()
     for spout in residents.spouts.values():
         latency.merge(spout.fates.histogram)
-    replicas = [_bolt_counts(worker, key, executor) for key, executor in residents.executors.items()]
+    replicas = [executor.counts(worker.id, worker.keeper.state(key).value) for key, executor in residents.executors.items()]
+    replicas += residents.retired.values()
     replicas += [_spout_counts(worker, spout) for spout in residents.spouts.values()]
     executors: list[Executor] = [*residents.executors.values(), *residents.spouts.values()]
     # what is handed over is counted until the new host has said that it has it: for a moment twice, rather than not at all
@@ -62,40 +61,8 @@ def _by_edge(batches: list[Any]) -> dict[int, int]:
     return counts
 
 
-def _counts(worker: Worker, executor: Executor, state: str) -> ReplicaCounts:
-    meter, ports = executor.meter, executor.emitter.ports
-    return ReplicaCounts(
-        executor.plan.id,
-        executor.replica,
-        worker.id,
-        state,
-        executed=dict(meter.executed),
-        seconds=meter.seconds,
-        emitted={name: port.emitted for name, port in ports.items()},
-        copies=sum(port.copies for port in ports.values()),
-        acked=meter.acked,
-        failed=meter.failed,
-        errors=meter.errors,
-        replayed=meter.replayed,
-        blocks=executor.blocking.blocks,
-    )
-
-
-def _bolt_counts(worker: Worker, key: tuple[str, int], executor: BoltExecutor) -> ReplicaCounts:
-    counts = _counts(worker, executor, worker.pool.states.get(key, ReplicaState.INACTIVE).value)
-    counts.queued = executor.inbox.count
-    counts.received = dict(executor.inbox.received)
-    if isinstance(executor, WaitingExecutor) and executor.under_way:
-        counts.busy = sum(slot.open for slot in executor.slots.values())
-    else:  # nothing runs between two steps: what is open, the bolt keeps for a later ack, and it may keep it for ever
-        counts.kept = sum(slot.open for slot in executor.slots.values())
-    counts.finishing = executor.finishing()
-    counts.unfinished = len(executor.unfinished())
-    return counts
-
-
 def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
-    counts = _counts(worker, spout, "ACTIVE" if spout.awake else "INACTIVE")
+    counts = spout.counts(worker.id, "ACTIVE" if spout.awake else "INACTIVE")
     counts.queued = spout.collector.count
     counts.debt = spout.fates.replays.debt
     if spout.awake and not spout.finished:

@@ -151,6 +151,7 @@ class TaskMoves:
         try:
             if message.state is not None:
                 self._hosting.revive(slot, arrival.executor, message.state, message.finished)
+                slot.open = message.unacked
             elif not arrival.has_instance:
                 self._late.fill(slot, arrival.executor)
         except Interrupt:

@@ -106,6 +106,7 @@ class WaitingExecutor(BoltExecutor):
 
     def _begin(self, work: Work) -> None:
         self.under_way += 1
+        self.in_hand += 0 if work.batch is None else len(work.batch.rows)
         work.slot.running += 1
         self.start(work)
 
@@ -116,6 +117,7 @@ class WaitingExecutor(BoltExecutor):
         if work.batch is None:
             self.settler.settle_alone(work.slot, work.alone)
             return
+        self.in_hand -= len(work.batch.rows)
         self.meter.ran(work.batch.edge, len(work.batch.rows))
         self.meter.seconds += work.seconds
         self.settler.settle(work.slot, work.batch, work.outcome)
@@ -127,9 +129,9 @@ class WaitingExecutor(BoltExecutor):
         """Begin the call; when it is over, `_finished` has it and the executor is woken."""
         raise NotImplementedError
 
-    def idle(self) -> bool:
-        """Whether everything it took is acked or failed, and all it emitted has left."""
-        return self.under_way == 0 and not self._tick_calls and super().idle()
+    def quiet(self) -> bool:
+        """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""
+        return self.under_way == 0 and not self._tick_calls and super().quiet()
 
 
 class AsyncExecutor(WaitingExecutor):
@@ -213,9 +215,9 @@ class ThreadExecutor(WaitingExecutor):
             self._thread.start()
         self._queue.put(job)
 
-    def idle(self) -> bool:
-        """Whether everything it took is acked or failed, and all it emitted has left."""
-        return self._hooks_under_way == 0 and super().idle()
+    def quiet(self) -> bool:
+        """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""
+        return self._hooks_under_way == 0 and super().quiet()
 
     # ---- hooks
 

@@ -48,6 +48,9 @@ def counts_of(residents: Residents) -> dict[str, ComponentCounts]:
             meter.replayed,
         )
         counts[executor.plan.id] = counts.get(executor.plan.id, ComponentCounts()) + one
+    for gone in residents.retired.values():
+        one = ComponentCounts(sum(gone.emitted.values()), sum(gone.executed.values()), gone.acked, gone.failed, gone.errors, gone.replayed)
+        counts[gone.component] = counts.get(gone.component, ComponentCounts()) + one
     return counts
 
 

@@ -80,7 +80,8 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
 
     `state` None and `kept` False: there is none to give (the host makes a fresh instance).
     `kept` True: the sender could not pickle it and keeps it; what was held must come back with the next table.
-    `origins[i]` is the worker whose credit `batches[i]` holds. `finished`: see `TaskSlot`.
+    `origins[i]` is the worker whose credit `batches[i]` holds. `finished`: see `TaskSlot`. `unacked` tuples are in its state,
+    neither acked nor failed.
     """
 
     version: int
@@ -91,6 +92,7 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
     origins: list[str]
     kept: bool = False
     finished: bool = False
+    unacked: int = 0
 
 
 class Took(msgspec.Struct, array_like=True, tag=3):

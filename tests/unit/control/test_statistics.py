@@ -86,6 +86,26 @@ def test_what_is_left_is_named() -> None:
     assert left_over(stats_of(BLUEPRINT, TABLE, living, [], 1.0)) == {"keep": 4, "tracked tuples in flight": 6}
 
 
+def test_what_bolts_keep_is_named_while_it_is_waited_for_and_is_no_reason_to_wait() -> None:
+    """Nobody can tell a tuple that is kept for later from one that was forgotten, but for the spout whose tuple it is."""
+    replicas = [keep(0, "w0", 5, kept=4)]
+    waited = {"w0": counts("w0", replicas=replicas, spouts=[SpoutProgress(1, 3)]), "w1": counts("w1")}
+    assert left_over(stats_of(BLUEPRINT, TABLE, waited, [], 1.0)) == {"tracked tuples in flight": 3, "kept by keep for a later ack": 4}
+    settled = {"w0": counts("w0", replicas=replicas), "w1": counts("w1")}
+    stats = stats_of(BLUEPRINT, TABLE, settled, [], 1.0)
+    assert (left_over(stats), stats.components["keep"].queued, stats.components["keep"].kept) == ({}, 0, 4)
+
+
+def test_what_a_replica_did_before_it_lived_elsewhere_stays_counted() -> None:
+    living = {
+        "w0": counts("w0", replicas=[keep(0, "w0", 5), keep(1, "w0", 3, state="GONE")]),
+        "w1": counts("w1", replicas=[keep(1, "w1", 2, state="INACTIVE", kept=1)]),
+    }
+    found = stats_of(BLUEPRINT, TABLE, living, [], 1.0).components["keep"]
+    assert (found.executed, found.replicas[1].executed) == (10, 5)
+    assert (found.replicas[1].worker, found.replicas[1].state, found.replicas[1].kept) == ("w1", "INACTIVE", 1)
+
+
 # ---- whose `finish` is due
 
 
