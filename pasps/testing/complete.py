@@ -55,7 +55,8 @@ def complete_topology(
         inputs: A list for each spout to replace.
         config: Laid over the topology's own.
         workers: How many workers share the topology.
-        check_wire: Send every emitted value through the codec, so that what passes on one worker passes on two.
+        check_wire: Fail every row that could not travel to another worker, whether or not it has to. What passes is handed on as
+            in a worker: by reference within it, as a copy between two.
         tracked: Whether list spouts emit with tuple ids.
         replays: How often a row that failed is emitted again; what a dead worker takes with it always is.
         most_seconds: How much fake time may pass.

@@ -73,6 +73,13 @@ class StepController:
             if error is not None:
                 raise error
 
+    def note_unmovable(self) -> None:
+        """Try whether each keyed instance can be moved; see `refuse_unmovable`."""
+        for worker in self._workers.values():
+            for (component, task), slot in worker.residents.slots.items():
+                if slot.collector is not None and worker.blueprint.components[component].keyed:
+                    unmovable(slot.instance, component, task, worker.hosting.context(component, task, None))
+
     def deliver(self, worker: str) -> bool:
         """Let a worker apply the next table in its mailbox; False when it has none."""
         waiting = self.mail.get(worker)

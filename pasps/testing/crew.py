@@ -53,7 +53,7 @@ class Crew:
             self._rows[name],
             partial(self.coroutines.spawn, name),
             self.bell.ring,
-            self.recorder.emitter,
+            partial(self.recorder.emitter, name),
             restarted=self.incarnations[name] > 1,
         )
         worker = Worker(self._blueprint, name, self._size, around)
@@ -113,9 +113,9 @@ class Crew:
         """What every component has done so far, dead workers included."""
         return merged([*self._past, *(counts_of(worker.residents) for worker in self.workers.values())])
 
-    def _report(self, component: str, task: int, error: BaseException) -> None:
-        """A row that cannot travel: told as if its worker had found out when sending it."""
-        next(iter(self.workers.values())).report_error(component, task, error)
+    def _report(self, worker: str, component: str, task: int, error: BaseException) -> None:
+        """A row that cannot travel: told as its worker does when it finds out."""
+        self.workers[worker].report_error(component, task, error)
 
 
 def _threads_of(worker: Worker) -> list[ThreadExecutor]:

@@ -32,7 +32,7 @@ class StepOptions:
 
     `tracked`, `replays`: see `complete_topology`. `seed` fixes all randomness. `delays`: links move some frames at a time and
     workers apply tables at different times, as `seed` has it, so that races happen. `creep`: see `FakeClock`.
-    `check_wire`: every emitted row goes through the codec, even where it stays in its worker.
+    `check_wire`: see `complete_topology`.
     """
 
     tracked: bool = True
@@ -74,6 +74,8 @@ class StepRun:
         self.controller = StepController(table, self.workers, self.journal, self._positions.now)
         for worker in [self._crew.make(name) for name in table.workers]:
             worker.apply(table, self._positions.now())
+        if workers > 1:  # as a worker tries it before it says that it is there, with the hooks that this calls
+            self.controller.note_unmovable()
         for worker in self.workers.values():
             worker.activate()
 
@@ -144,9 +146,15 @@ class StepRun:
             if idle < 2:
                 continue
             if not self.wait_outside():
+                self._count()
                 return
             idle = 0
         raise DrainTimeoutError(self.clock.peek() - start, self.left())
+
+    def _count(self) -> None:
+        """Ask the workers for their counters, as is done each second of a run: user code is asked for its backlog."""
+        for name, worker in self.workers.items():
+            take_counts(worker, self._crew.incarnations[name])
 
     def advance(self, seconds: float) -> None:
         """Let time pass, from one moment at which something is due to the next, and do what is due."""

@@ -1,4 +1,4 @@
-"""An emitter that writes down every row that it routes, and tries on each whether it could travel; used by `StepRun`."""
+"""An emitter that writes down every row that it routes, and tries on each whether it could travel to whom it goes; used by `StepRun`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from pasps.errors import WireError
-from pasps.runtime.batch import Links, Row
-from pasps.runtime.emitter import Delivery, Emitter, Port
+from pasps.runtime.batch import Batch, Links, Row
+from pasps.runtime.emitter import Delivery, Emitter, Lane, Port
 from pasps.transport.codec import Decoder, Encoder
 from pasps.transport.frames import FrameReader
 from pasps.transport.messages import Bundle, WireBatch
-from pasps.transport.values import RowWrapper
+from pasps.transport.values import MOST_DEPTH, RowWrapper
 
-ReportError = Callable[[str, int, BaseException], None]
-"""A component, a task id, and why its row cannot travel."""
+ReportError = Callable[[str, str, int, BaseException], None]
+"""A worker, a component in it, a task id, and why its row cannot travel."""
 
 
 class WireCheck:
@@ -50,22 +50,40 @@ class Recorder:
         self.wire = wire
         self.report = report
 
-    def emitter(self, *parts: Any) -> Emitter:
+    def emitter(self, worker: str, *parts: Any) -> Emitter:
         """Make an emitter that tells this recorder; `parts` is what an `Emitter` is made of."""
-        return _TappedEmitter(self, *parts)
+        return _TappedEmitter(self, worker, *parts)
 
     def note(self, port: Port, rows: list[Row]) -> None:
-        """These were emitted."""
-        self.emitted.setdefault(port.component, {}).setdefault(port.stream, []).extend(rows)
+        """These were emitted; what becomes of their lists and dictionaries at their receivers is not written down."""
+        kept = [_as_it_is(row, 0) for row in rows]
+        self.emitted.setdefault(port.component, {}).setdefault(port.stream, []).extend(kept)
+
+
+def _as_it_is(value: Any, depth: int) -> Any:
+    """A copy as far as lists, tuples, dictionaries and sets go, because rows are handed on by reference."""
+    kind = type(value)
+    if kind not in _CONTAINERS or depth > MOST_DEPTH:  # deeper than anything that can travel, or in itself
+        return value
+    if kind is dict:
+        return {key: _as_it_is(item, depth + 1) for key, item in value.items()}
+    return kind(_as_it_is(item, depth + 1) for item in value)
+
+
+_CONTAINERS = frozenset({list, tuple, dict, set})
 
 
 class _TappedEmitter(Emitter):
-    __slots__ = ("_inside", "_recorder")
+    """What can travel is handed on by reference, as in a worker; what cannot fails for each receiver, as if that lived elsewhere."""
 
-    def __init__(self, recorder: Recorder, *parts: Any) -> None:
-        super().__init__(*parts)
+    __slots__ = ("_inside", "_names", "_recorder", "_worker")
+
+    def __init__(self, recorder: Recorder, worker: str, source: int, ports: dict[str, Port], *parts: Any) -> None:
+        super().__init__(source, ports, *parts)
         self._recorder = recorder
+        self._worker = worker
         self._inside = False
+        self._names = {lane.edge: port for port in ports.values() for lane in port.lanes}
 
     def route(
         self,
@@ -76,16 +94,11 @@ class _TappedEmitter(Emitter):
         links: list[Links | None] | None = None,
         source: int | None = None,
     ) -> None:
-        """Note, try, and route what could travel."""
+        """Note, and route."""
         if self._inside:  # it calls itself for single rows when one of many cannot be routed
             super().route(port, rows, roots, edges, links, source)
             return
         self._recorder.note(port, rows)
-        rows, good = self._tried(port, rows, roots, links, source)
-        if good is not None:
-            roots = None if roots is None else [roots[i] for i in good]
-            edges = None if edges is None else [edges[i] for i in good]
-            links = None if links is None else [links[i] for i in good]
         self._inside = True  # `route` may call `deliver`
         try:
             super().route(port, rows, roots, edges, links, source)
@@ -105,27 +118,38 @@ class _TappedEmitter(Emitter):
         """The same for one row whose receivers are chosen."""
         if not self._inside:
             self._recorder.note(port, rows)
-            rows, good = self._tried(port, rows, roots, links, source)
-            if good is not None:
-                return
         super().deliver(port, deliveries, rows, roots, edges, links, source)
 
-    def _tried(
-        self, port: Port, rows: list[Row], roots: list[int] | None, links: list[Links | None] | None, source: int | None
-    ) -> tuple[list[Row], list[int] | None]:
-        """The rows that could travel, and where they stood; None: all of them."""
-        wire = self._recorder.wire
+    def _offer(self, lane: Lane, batch: Batch) -> None:
+        tried = self._tried(lane, batch)
+        if tried.rows:
+            super()._offer(lane, tried)
+
+    def _tried(self, lane: Lane, batch: Batch) -> Batch:
+        """The batch without the rows that could not travel; those fail, and are told."""
+        wire, port = self._recorder.wire, self._names[lane.edge]
         if wire is None:
-            return rows, None
-        passed: list[Row] = []
+            return batch
         good: list[int] = []
-        for i, row in enumerate(rows):
+        for i, row in enumerate(batch.rows):
             try:
-                passed.append(wire.there_and_back(row, port))
-                good.append(i)
+                wire.there_and_back(row, port)
             except WireError as error:
-                self._recorder.report(port.component, self.source if source is None else source, error)
-                if roots is not None:
-                    self._acks.fail([roots[i]])
-                self._acks.fail([root for root, _ in (links[i] if links is not None else None) or ()])
-        return passed, None if len(good) == len(rows) else good
+                one = batch.part(i, i + 1)
+                self._acks.fail(one.roots or [])
+                self._acks.fail([root for links in one.links or () for root, _ in links or ()])
+                self._recorder.report(self._worker, port.component, batch.source, error)
+            else:
+                good.append(i)
+        if len(good) == len(batch.rows):
+            return batch
+        return Batch(
+            batch.edge,
+            batch.task,
+            batch.source,
+            [batch.rows[i] for i in good],
+            None if batch.roots is None else [batch.roots[i] for i in good],
+            None if batch.edges is None else [batch.edges[i] for i in good],
+            None if batch.links is None else [batch.links[i] for i in good],
+            batch.origin,
+        )
