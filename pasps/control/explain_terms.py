@@ -10,7 +10,6 @@ from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Terms
 from pasps.control.situation import ExecutionTime, Forecast, Situation
-from pasps.metrics import blocks_text
 
 _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
     Clamp.AT_POOL: lambda plan: f"asks for {plan.asked}, more than its pool",
@@ -61,8 +60,6 @@ def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Row]:
     if whole and plan.terms is not None and record.situation is not None:
         rows += _need(record, record.situation, bolt, plan.terms)
     rows += _asked(record, plan)[: None if whole else 1]
-    if not whole and record.situation is not None and (of := record.situation.interval.bolts.get(bolt)) is not None and of.blocks:
-        rows.append(Row("blocks", blocks_text(is_spout=False)))
     rows += [Row("clamps", _CLAMPS[clamp](plan)) for clamp in plan.clamps]
     act = record.acts.get(bolt)
     if act is not None:

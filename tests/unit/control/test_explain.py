@@ -212,15 +212,17 @@ def test_a_need_just_above_a_whole_number_shows_why_it_is_rounded_up() -> None:
     assert "= 3.0002 replicas, rounded up 4" in text([given])
 
 
-def test_a_bolt_that_blocks_its_workers_is_told_so_in_short_and_at_length() -> None:
+@pytest.mark.parametrize("bolt", ["sentiment", None])
+def test_a_bolt_that_blocks_its_workers_is_told_so_once_with_the_cure(bolt: str | None) -> None:
+    """As the loop writes it down: with the execution time, and among the notes."""
     given = record(12, {"sentiment": 2, "store": 1})
     assert given.situation is not None
     interval = given.situation.interval
     bolts = {**interval.bolts, "sentiment": replace(interval.bolts["sentiment"], blocks=True)}
     known = execution_times(replace(interval, bolts=bolts), Estimates(), {})[0]
-    seen = replace(given.situation, interval=replace(interval, bolts=bolts), estimates=replace(given.situation.estimates, execution=known))
-    for bolt in ("sentiment", None):
-        assert text([replace(given, situation=seen)], bolt).count('give it execution = "thread", or make it async') == 1
+    seen = replace(given.situation, estimates=replace(given.situation.estimates, execution=known))
+    notes = tuple(f"{name}: {time.note}" for name, time in known.items() if time.note)
+    assert text([replace(given, situation=seen, notes=notes)], bolt).count('give it execution = "thread", or make it async') == 1
 
 
 def test_concurrency_divides() -> None:
