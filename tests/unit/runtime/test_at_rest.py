@@ -233,6 +233,10 @@ def test_a_replica_that_goes_home_leaves_nothing_behind_but_what_it_did(kind: ty
         run.settle()
         run.run_until_idle()
         gone = [replica for replica, worker in enumerate(run.controller.table.components["closes"].places) if worker == away]
+        for thread in before:
+            if thread.name == f"closes[{gone[0]}]":
+                thread.join(10)
+                assert not thread.is_alive()
         assert Closes.closed == [(here, replica) for replica in gone]
         assert [key for key in run.workers[here].residents.executors if key[0] == "closes"] == [("closes", 1 - gone[0])]
         assert run.counts()["closes"].executed == 20
@@ -243,7 +247,3 @@ def test_a_replica_that_goes_home_leaves_nothing_behind_but_what_it_did(kind: ty
         assert ReplicaState.DRAINING not in run.workers[here].pool.states.values()
         run.advance(20)
         assert stats(run, "closes").executed == 40
-        for thread in before:
-            if thread.name == f"closes[{gone[0]}]":
-                thread.join(10)
-                assert not thread.is_alive()
