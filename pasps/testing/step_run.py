@@ -222,7 +222,13 @@ class StepRun:
 
     def left(self) -> dict[str, int]:
         """What is not done, by component: tuples pending or queued or under way; a spout that has not ended counts one more."""
-        return left_in(worker.residents for worker in self.workers.values())
+        left = left_in(worker.residents for worker in self.workers.values())
+        here = {task for worker in self.workers.values() for task in worker.residents.spouts}
+        for name, plan in self.blueprint.components.items():
+            missing = len({*plan.tasks} - here) if plan.is_spout else 0  # died with its worker, or could not be started again yet
+            if missing:
+                left[name] = left.get(name, 0) + missing
+        return left
 
     # ---- changes
 
