@@ -30,7 +30,8 @@ class Spout(Component):
             Seconds until it wants to be asked again; None leaves that to the runtime, which asks an idle spout less often.
 
         Raises:
-            EndOfInput: it will emit nothing new any more; acks and fails still come, and it may emit again in `fail`.
+            EndOfInput: it will emit nothing new any more; acks and fails still come, and it may emit again in `ack` and `fail`.
+                Whatever else it raises is reported, what it had emitted stays emitted, and it is asked again after a pause.
         """
         raise NotImplementedError(f"{type(self).__name__} must define next_tuple()")
 
@@ -41,7 +42,10 @@ class Spout(Component):
         """The tuple timed out, a bolt failed it or a worker was lost. Emit it again here, or in `next_tuple`, to lose nothing."""
 
     def backlog(self) -> int | None:
-        """Events that are due and not yet emitted, for example the lag behind a log; None when it cannot know."""
+        """Events that are due and not yet emitted, for example the lag behind a log; None when it cannot know.
+
+        Asked about once a second. What is no whole number of at least 0 is reported, and what it returned before stands.
+        """
         return None
 
     def due_at(self, tup_id: Any) -> float | None:
@@ -60,7 +64,7 @@ class Spout(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Send one tuple; never blocks. Only from the spout's own thread.
+        """Send one tuple; never blocks. Only in `next_tuple`, `ack` and `fail`, on the thread that calls them.
 
         Args:
             values: One value for each field of the stream.
@@ -71,11 +75,14 @@ class Spout(Component):
 
         Returns:
             The receiving task ids when asked for, else None.
+
+        Raises:
+            EmitError: the values do not fit the stream, the id cannot be hashed, nobody has that task, or it is called elsewhere.
         """
         self._not_running("emit")
 
     def emit_batch(self, rows: Sequence[Sequence[Any]], tup_ids: Sequence[Any] | None = None, stream: str | None = None) -> None:
-        """Send many tuples at once; never blocks.
+        """Send many tuples at once; never blocks. All of them, or none when it raises; see `emit`.
 
         Args:
             rows: The values of each tuple.
@@ -91,10 +98,13 @@ class Spout(Component):
         one that was kept is emitted again. Say only what is acked.
 
         Args:
-            value: Anything that pickles.
+            value: Anything that pickles, into 512 KiB. What does not is reported when it is to be kept, and the one before stands.
             covers: How many events lie before it, counted from where this instance began. So that it is known how many of the
                 due events are emitted again after a crash, and the input does not seem to jump. None: as many as are done,
                 which is too many for a position that waits for the oldest.
+
+        Raises:
+            InvalidError: `covers` is no whole number of at least 0; the position before it stands.
         """
         self._not_running("save_position")
 

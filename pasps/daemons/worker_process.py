@@ -242,14 +242,7 @@ class WorkerProcess:
 
 
 def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
-    return {
-        task: SpoutStart(
-            None if start.position is None else pickle.loads(start.position),
-            start.debt,
-            None if start.until is None else pickle.loads(start.until),
-        )
-        for task, start in starts.items()
-    }
+    return {task: SpoutStart.unpickled(start.position, start.debt, start.until) for task, start in starts.items()}
 
 
 def _told(error: Exception) -> str:

@@ -77,7 +77,9 @@ class _Way:
         self.lane.splitter = self._chosen
         self.port.lanes, self.port.only = [self.lane], self.lane
         ids = [(delivery.event, index) if tracked else None for index, tracked in enumerate(delivery.roots)]
+        self.spout.collector.open()  # it stands in for a call of `next_tuple`
         self.spout.collector.emit_batch(rows, ids, self.port.stream)
+        self.spout.collector.close()
         self.spout.flush()
 
     def _lineage(self, delivery: Delivery) -> tuple[list[int] | None, list[Links | None] | None]:

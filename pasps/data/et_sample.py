@@ -180,13 +180,19 @@ class _Task:
         """One call of `next_tuple`; False when it has raised EndOfInput. Hands at most `most` events on, and acks all of them."""
         delay: float | None = None
         ended = False
+        collector = self.spout.collector
+        collector.open()
         try:
             delay = self.spout.instance.next_tuple()
         except EndOfInput:
             ended = True
+        finally:
+            collector.close()
         emitted = self._hand_on(most)
         entries = self.spout.fates.ledger.fail_all()
+        collector.open()
         self.spout.fates.tell_acked([tup_id for tup_id, _ in entries])
+        collector.close()
         if emitted:
             self.ask_at, self._wait = self._clock.now(), _FIRST_WAIT
         elif self._leaping is not None and delay is not None:

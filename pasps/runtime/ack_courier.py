@@ -7,6 +7,8 @@ from pasps.runtime.peer import Peer
 from pasps.runtime.table_keeper import TableKeeper
 from pasps.transport.messages import Acks, Fails
 
+_MOST_ROUNDS = 16
+
 
 class AckCourier:
     """One for each worker. Needs no credit: acks must always get through."""
@@ -21,8 +23,10 @@ class AckCourier:
         self._finished: set[int] = set()
 
     def deliver(self) -> None:
-        """Empty the ack box; what spouts do when they hear of it may fill it again, so until it stays empty."""
-        while self._acks:
+        """Empty the ack box. What spouts do when they hear of it may fill it again, so for some rounds; then with the next step."""
+        for _ in range(_MOST_ROUNDS):
+            if not self._acks:
+                break
             for owner, roots, deltas in self._acks.take_acks():
                 spout = self._spouts.get(owner)
                 if spout is not None:
@@ -35,6 +39,9 @@ class AckCourier:
                     spout.settle_fails(roots)
                 elif (peer := self._peer_of(owner)) is not None:
                     peer.fail(owner, roots)
+        if self._acks:  # a spout that emits in `ack` or `fail`, and hears of that at once, must not keep the worker for itself
+            for spout in self._spouts.values():
+                spout.wake()
         for task, spout in self._spouts.items():
             if spout.finished != (task in self._finished):
                 self._finished ^= {task}

@@ -6,7 +6,10 @@ The root's own id serves as the edge id of its first copy, so a chain of one-to-
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -18,15 +21,21 @@ class AckLedger:
     """Pending spout tuples in two buckets that rotate once per time-out, so that an entry expires after 1 to 2 time-outs.
 
     A root is unknown, pending, or done (forgotten). pending -> done by ack (value zero), by fail, or by expiry.
-    What arrives for an unknown root is late and is dropped, as in Storm.
+    What arrives for an unknown root is late and is dropped, as in Storm. But of the last that expired it is told when they were
+    done after all (`late`), which says how long the work takes.
     """
 
-    __slots__ = ("_new", "_old", "_partial")
+    __slots__ = ("_expired", "_new", "_old", "_partial", "late")
+
+    _MOST_EXPIRED = 4096
 
     def __init__(self) -> None:
         self._new: dict[int, Entry] = {}
         self._old: dict[int, Entry] = {}
         self._partial: dict[int, int] = {}  # values of the roots that some ack has touched
+        self._expired: OrderedDict[int, tuple[int, float]] = OrderedDict()  # value, and when it was emitted
+        self.late: list[float] = []
+        """When those were emitted that were done after they had expired, since somebody last emptied this."""
 
     def __len__(self) -> int:
         return len(self._new) + len(self._old)
@@ -41,13 +50,18 @@ class AckLedger:
             return self._ack_each(roots, deltas)
         if self._partial and not self._partial.keys().isdisjoint(roots):
             return self._ack_each(roots, roots)
-        return self._pop(roots)
+        done = self._pop(roots)
+        if self._expired and len(done) < len(roots):
+            for root in roots:
+                self._ack_expired(root, root)
+        return done
 
     def _ack_each(self, roots: list[int], deltas: list[int]) -> list[Entry]:
         done: list[int] = []
         partial, new, old = self._partial, self._new, self._old
         for root, delta in zip(roots, deltas, strict=True):
             if root not in new and root not in old:
+                self._ack_expired(root, delta)
                 continue
             value = partial.get(root, root) ^ delta
             if value:
@@ -56,6 +70,18 @@ class AckLedger:
                 partial.pop(root, None)
                 done.append(root)
         return self._pop(done)
+
+    def _ack_expired(self, root: int, delta: int) -> None:
+        """Too late for the spout, but it shows how long the work took."""
+        found = self._expired.get(root)
+        if found is None:
+            return
+        value, emitted = found[0] ^ delta, found[1]
+        if value:
+            self._expired[root] = (value, emitted)
+        else:
+            del self._expired[root]
+            self.late.append(emitted)
 
     def _pop(self, roots: list[int]) -> list[Entry]:
         found = list(map(self._new.pop, roots, repeat(None)))
@@ -70,21 +96,86 @@ class AckLedger:
         """Give up `roots`; returns the entries that were still pending."""
         for root in roots:
             self._partial.pop(root, None)
+            self._expired.pop(root, None)
         return self._pop(roots)
 
     def fail_all(self) -> list[Entry]:
         """Give up everything that is pending."""
         entries = [*self._old.values(), *self._new.values()]
         self._old, self._new, self._partial = {}, {}, {}
+        self._expired.clear()
         return entries
 
     def rotate(self) -> list[Entry]:
         """One time-out has passed: returns what expired, oldest first."""
         expired = self._old
         self._old, self._new = self._new, {}
-        for root in expired:
-            self._partial.pop(root, None)
+        for root, (_, emitted) in expired.items():
+            self._expired[root] = (self._partial.pop(root, root), emitted)
+            if len(self._expired) > self._MOST_EXPIRED:
+                self._expired.popitem(last=False)
         return list(expired.values())
+
+
+@dataclass(slots=True)
+class Repeat:
+    """A tuple id that failed `count` times and was not acked since the first, at `since`; next told of at `tell_at` times."""
+
+    count: int
+    since: float
+    tell_at: int
+
+
+class Repeats:
+    """Counts by tuple id how often one failed without an ack in between, and says when that is worth telling.
+
+    First at ten times, then at each tenfold; and one tuple in ten seconds at most, the one that failed most. Bounded: those that
+    failed longest ago are forgotten.
+    """
+
+    __slots__ = ("_quiet_until", "_seen")
+
+    FIRST = 10
+    _FACTOR = 10
+    _PAUSE_SECONDS = 10.0
+    _MOST = 10_000
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[Hashable, Repeat] = OrderedDict()  # in the order of their last failures
+        self._quiet_until = -math.inf
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def failed(self, tup_ids: list[Any], now: float) -> tuple[Any, Repeat] | None:
+        """These failed. The id to tell of, if there is one now."""
+        seen = self._seen
+        worst: tuple[Any, Repeat] | None = None
+        for tup_id in tup_ids:
+            found = seen.get(tup_id)
+            if found is None:
+                found = seen[tup_id] = Repeat(0, now, self.FIRST)
+            else:
+                seen.move_to_end(tup_id)
+            found.count += 1
+            if found.count >= found.tell_at and (worst is None or found.count > worst[1].count):
+                worst = (tup_id, found)
+        while len(seen) > self._MOST:
+            seen.popitem(last=False)
+        if worst is None or now < self._quiet_until:
+            return None
+        worst[1].tell_at = self._FACTOR * worst[1].count
+        self._quiet_until = now + self._PAUSE_SECONDS
+        return worst
+
+    def acked(self, tup_ids: list[Any]) -> None:
+        """These are done, so what they failed before is forgotten."""
+        for tup_id in tup_ids:
+            self._seen.pop(tup_id, None)
+
+    def others(self) -> int:
+        """How many beside one failed so often."""
+        return sum(found.count >= self.FIRST for found in self._seen.values()) - 1
 
 
 class ReplayTracker:

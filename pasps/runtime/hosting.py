@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -15,6 +17,7 @@ from pasps.api.function import FunctionBolt
 from pasps.api.spout import Spout
 from pasps.clock import Clock
 from pasps.config import Settings, merged
+from pasps.errors import Interrupt, InvalidError
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
@@ -23,6 +26,7 @@ from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
 from pasps.runtime.executor import BoltExecutor, Executor, Seat
+from pasps.runtime.fates import refuse_coroutine
 from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw
 from pasps.runtime.origin import Origin
@@ -66,6 +70,24 @@ class SpoutStart:
     position: Any = None
     debt: int = 0
     until: Any = None
+    unreadable: BaseException | None = None
+    """What the saved position raised when it was read: the task cannot begin, and must not begin at the start."""
+
+    @classmethod
+    def unpickled(cls, position: bytes | None, debt: int, until: bytes | None) -> SpoutStart:
+        """As it was kept outside of the worker. Never raises for what is in it."""
+        try:
+            mark = None if until is None else pickle.loads(until)
+        except Interrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - a class of the user's: without the mark, the debt says how much comes again
+            mark = None
+        try:
+            return cls(None if position is None else pickle.loads(position), debt, mark)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a class of the user's: told when the task is to begin
+            return cls(None, debt, mark, error)
 
 
 class Hosting:
@@ -166,7 +188,8 @@ class Hosting:
         slot.instance = made
         slot.finished = self.restarted  # it has nothing to say of what a lost one was given
         _bind(made, slot.collector, context)
-        executor.call(lambda: made.initialize(self._conf(plan), context))
+        with _no_way_out(plan.id):
+            executor.call(lambda: refuse_coroutine(plan.id, "initialize", made.initialize(self._conf(plan), context)))
         self._set_flags(executor, made)
 
     def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes, finished: bool) -> None:
@@ -216,8 +239,8 @@ class Hosting:
         """A spout task with an initialized instance, asleep."""
         services, settings = self._services, self.settings[plan.id]
 
-        def report(error: BaseException) -> None:
-            executor.meter.errors += 1
+        def report(error: BaseException | str) -> None:
+            executor.meter.errors += not isinstance(error, str)
             services.report(plan.id, executor.task_id, error)
 
         rank = self._ranks[plan.id]
@@ -229,11 +252,7 @@ class Hosting:
         executor.most = settings.producer_batch_size
         executor.fates.replays = ReplayTracker(start.debt, start.until)
         executor.collector.owed = start.debt
-        instance = plan.make()
-        executor.instance = instance
-        given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
-        instance.put_in_place(self.context(plan.id, task, start.position, executor), given)
-        instance.initialize(self._conf(plan), instance.ctx)
+        executor.instance = instance = self._spout(plan, task, start, executor)
         # a hook that is only inherited need not be called
         if getattr(instance.ack, "__func__", None) is not Spout.ack:
             executor.fates.on_ack = instance.ack
@@ -243,8 +262,30 @@ class Hosting:
             executor.fates.due_at = instance.due_at
         return executor
 
+    def _spout(self, plan: ComponentPlan, task: int, start: SpoutStart, executor: SpoutExecutor) -> Any:
+        """An initialized instance."""
+        if start.unreadable is not None:
+            raise InvalidError(f"component {plan.id!r}: the position that was saved last cannot be read") from start.unreadable
+        instance = plan.make()
+        given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
+        instance.put_in_place(self.context(plan.id, task, start.position, executor), given)
+        with _no_way_out(plan.id):
+            refuse_coroutine(plan.id, "initialize", instance.initialize(self._conf(plan), instance.ctx))
+        return instance
+
     def _conf(self, plan: ComponentPlan) -> dict[str, Any]:
         return merged({**self._blueprint.config, **plan.config})
+
+
+@contextmanager
+def _no_way_out(component: str) -> Iterator[None]:
+    """Whatever `initialize` raises is an Exception: `sys.exit` and its like are no way out of the worker."""
+    try:
+        yield
+    except (Exception, Interrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"component {component!r}: initialize was left by {type(error).__name__}") from error
 
 
 def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
-from pasps.metrics import Histogram, LinkCounts, ReplicaCounts, SpoutProgress, WorkerCounts
+from pasps.metrics import Histogram, LinkCounts, ReplicaCounts, WorkerCounts
 from pasps.runtime.executor import Executor
 from pasps.runtime.spout_executor import SpoutExecutor
 from pasps.runtime.worker import Worker
@@ -34,7 +33,7 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
         replicas,
         [LinkCounts(peer.id, peer.incarnation, dict(peer.sent), dict(peer.got), peer.waiting()) for peer in worker.peers.values()],
         _by_edge([*parked, *moving]),
-        [_progress(spout) for spout in residents.spouts.values()],
+        [spout.progress() for spout in residents.spouts.values()],
         latency.buckets,
         latency.total,
         int(bool(worker.acks)),
@@ -68,36 +67,5 @@ def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
     if spout.awake and not spout.finished:
         spout.note_held_back()
     counts.held_back = spout.meter.held_back
-    try:
-        counts.backlog = spout.instance.backlog()
-    except Exception as error:  # noqa: BLE001 - a hook of the user's: reported, the cut goes on
-        worker.report_error(spout.plan.id, spout.task_id, error)
+    counts.backlog = spout.backlog()
     return counts
-
-
-def _progress(spout: SpoutExecutor) -> SpoutProgress:
-    position, last = spout.collector.position, last_emitted(spout)
-    return SpoutProgress(
-        spout.task_id,
-        len(spout.fates.ledger),
-        spout.emitted_first(),
-        None if position is None else _pickled(position[0]),
-        spout.collector.covered,
-        None if last is None else _pickled(last),
-        spout.collector.exact,
-    )
-
-
-def last_emitted(spout: SpoutExecutor) -> Any:
-    """The id up to which everything is a replay after a crash; None when what the position covers says it better.
-
-    A spout of several parts may have its last event done and earlier ones of another part pending: it would never come again.
-    """
-    return None if spout.collector.exact else spout.fates.replays.last_id
-
-
-def _pickled(value: Any) -> bytes | None:
-    try:
-        return pickle.dumps(value)
-    except Exception:  # noqa: BLE001 - a value that does not pickle is as good as none saved
-        return None

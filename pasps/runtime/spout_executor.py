@@ -1,42 +1,53 @@
 """One spout task: asks for tuples when there is room, keeps the ledger of those that are tracked, tells the spout their fate.
 
-Its step starts a tuple's walk; `settle_acks` and the time-out end it.
+Its step starts a tuple's walk; `settle_acks` and the time-out end it. Whatever the spout's code raises is reported, and it goes on.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
-from pasps.errors import EndOfInput
+from pasps.errors import EndOfInput, Interrupt, InvalidError, shown
 from pasps.ids import IdSource
+from pasps.metrics import SpoutProgress
 from pasps.runtime.ack_ledger import Entry
 from pasps.runtime.batch import Row
 from pasps.runtime.emitter import Delivery, Port
 from pasps.runtime.executor import Executor, Schedule
-from pasps.runtime.fates import Fates
+from pasps.runtime.fates import Fates, SpoutReport, number_of, refuse_coroutine
 from pasps.runtime.pace import STEP_SECONDS
-from pasps.runtime.spout_collector import SpoutCollector
+from pasps.runtime.spout_collector import SpoutCollector, whole_number
 
 _FIRST_WAIT = 0.0005
 _LONGEST_WAIT = 0.020
 _QUIET_SECONDS = 5.0
 _QUIET_WAIT = 0.050  # after so long without a tuple: see docs/decisions/0007
 _LONGEST_ERROR_WAIT = 1.0
+_LONGEST_TIMER = 3600.0
+"""A spout may ask for any number of seconds; the loop's clock takes no more than some days."""
+_COMPLAIN_SECONDS = 10.0
+"""So long between two complaints of the same hook that every cut asks."""
+MOST_POSITION_BYTES = 512 * 1024
+"""A store takes about a megabyte for the positions of a topology, written as text."""
 
 
 class SpoutExecutor(Executor):
     """States: ASLEEP (before activate and after deactivate), RUNNING, FINISHED (raised EndOfInput; a failure wakes it again).
 
     `next_tuple` is not called while anything it emitted is parked, while `max_pending` tuples are pending,
-    or before the time that it asked for.
+    or before the time that it asked for. What `ack` and `fail` emit waits for none but the first of these.
     """
 
     __slots__ = (
-        "_call_at", "_emitted_at", "_error_wait", "_report", "_timer_at", "_wait", "_wake_at", "awake", "collector", "fates", "finished",
-        "instance", "max_pending", "most", "task_id", "tracking",
+        "_backlog", "_call_at", "_complain_at", "_emitted_at", "_error_wait", "_kept", "_kept_saves", "_report",
+        "_timer_at", "_untracked_done", "_wait", "_wake_at", "awake", "collector", "fates", "finished", "instance",
+        "max_pending", "most", "task_id", "tracking",
     )  # fmt: skip
 
     def __init__(
@@ -47,12 +58,12 @@ class SpoutExecutor(Executor):
         clock: Clock,
         schedule: Schedule,
         ids: IdSource,
-        report: Callable[[BaseException], None],
+        report: SpoutReport,
         call_at: Callable[[float, Callable[[], None]], None],
     ) -> None:
         super().__init__(plan, task, rank, clock, schedule)
         self.task_id = plan.first_task + task
-        self.fates = Fates(self.task_id, clock, ids, self.meter, report)
+        self.fates = Fates(plan.id, self.task_id, clock, ids, self.meter, report)
         self.instance: Any = None
         self.collector: SpoutCollector
         self.awake = False
@@ -67,6 +78,11 @@ class SpoutExecutor(Executor):
         self._wake_at = 0.0
         self._timer_at = 0.0
         self._emitted_at = clock.now()
+        self._untracked_done: list[Any] = []  # with ackers off: ids that are acked as soon as their emission has left
+        self._backlog: int | None = None
+        self._kept: tuple[bytes | None, int, bool] = (None, 0, False)  # the last position that can be kept: value, covered, exact
+        self._kept_saves = 0
+        self._complain_at: dict[str, float] = {}
 
     # ---- emitting
 
@@ -74,17 +90,21 @@ class SpoutExecutor(Executor):
         """Ask the spout for up to 2 ms of tuples and hand them over."""
         if self.emitter.parked:
             self.emitter.unpark()
+        collector = self.collector
+        if (collector.count or self._untracked_done) and not self.emitter.parked:
+            self._hand_over()  # what `ack` and `fail` emitted, whether or not it is asked for more
         if not self.awake or self.finished or self.note_held_back():
             return
         now = self.clock.now()
         if now < self._wake_at:
             self._call_when_due()
             return
+        before = collector.sent + collector.count
         delay = self._ask(now + STEP_SECONDS)
-        emitted = self.collector.count
+        emitted = collector.sent + collector.count - before
         if emitted:
             self._emitted_at = now
-            self.flush()
+            self._hand_over()
         if self.finished or (self.emitter.parked and self.note_held_back()):
             return
         if delay is None and emitted:
@@ -102,23 +122,53 @@ class SpoutExecutor(Executor):
         self._call_when_due()
 
     def _ask(self, until: float) -> float | None:
-        """Call `next_tuple` until the time or the batch is full, or the spout has nothing; returns the wait it asked for."""
-        next_tuple, collector, now, before = self.instance.next_tuple, self.collector, self.clock.now, -1
+        """Call `next_tuple` until the time or the batch is full, or the spout has nothing; returns the wait it asked for.
+
+        What it emitted before it raised has been emitted: it stays so, and is tracked.
+        """
+        collector, now = self.collector, self.clock.now
+        first = before = collector.sent + collector.count
+        collector.open()
         try:
-            while collector.count < self.most and collector.count != before and not self._full():
-                before = collector.count
-                delay: float | None = next_tuple()
-                if delay is not None:
-                    return max(0.0, float(delay))
-                if now() >= until:
+            next_tuple = self.instance.next_tuple
+            while not self._full():
+                returned = next_tuple()
+                made = collector.sent + collector.count
+                if returned is not None:
+                    delay = self._seconds(returned)
+                    if delay is None and made == before:
+                        return self._after_error()
+                    return delay
+                if made == before:
+                    break
+                before = made
+                self._error_wait = _FIRST_WAIT
+                if made - first >= self.most or now() >= until:
                     break
         except EndOfInput:
             self.finished = True
-        except Exception as error:  # noqa: BLE001 - the step's door: reported, asked again later
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door: reported, asked again later
             self._report(error)
-            self._error_wait = min(_LONGEST_ERROR_WAIT, 4 * self._error_wait)
-            return self._error_wait
+            return self._after_error()
+        finally:
+            collector.close()
         return None
+
+    def _after_error(self) -> float:
+        self._error_wait = min(_LONGEST_ERROR_WAIT, 4 * self._error_wait)
+        return self._error_wait
+
+    def _seconds(self, returned: Any) -> float | None:
+        """What `next_tuple` returned, as seconds; what is no number of seconds is reported, and counts as None."""
+        refuse_coroutine(self.plan.id, "next_tuple", returned)
+        seconds = number_of(returned)
+        if seconds is None:
+            problem = f"next_tuple() returns None, or seconds until it wants to be asked again, got {shown(returned)}"
+            self._report(InvalidError(f"component {self.plan.id!r}: {problem}; a row goes out by self.emit(row)"))
+            return None
+        return max(0.0, seconds)
 
     def _full(self) -> bool:
         most = self.max_pending
@@ -132,23 +182,37 @@ class SpoutExecutor(Executor):
 
     def _call_when_due(self) -> None:
         """One timer at a time, however often it is woken in between."""
-        if not self._timer_at or self._timer_at > self._wake_at:
-            self._timer_at = self._wake_at
-            self._call_at(self._wake_at, self._timer_fired)
+        when = min(self._wake_at, self.clock.now() + _LONGEST_TIMER)
+        if not self._timer_at or self._timer_at > when:
+            self._timer_at = when
+            self._call_at(when, self._timer_fired)
 
     def _timer_fired(self) -> None:
         self._timer_at = 0.0
         self.wake()
 
+    def _hand_over(self) -> None:
+        """Flush, and tell the spout of what nobody tracks. What it emits when it hears of that is for the next step."""
+        self.flush()
+        done, self._untracked_done = self._untracked_done, []
+        if done:
+            self.collector.open()
+            try:
+                self.fates.tell_acked(done)
+            finally:
+                self.collector.close()
+            if self.collector.count or self._untracked_done:
+                self.wake()
+
     def flush(self) -> None:
         """Hand over what the spout emitted, in order."""
         for port, rows, tup_ids in self.collector.take():
-            untracked = tup_ids.count(None)
+            untracked = sum(map(is_, tup_ids, repeat(None)))  # by identity: whatever ids of users say of None
             self.fates.count_replays(tup_ids)
             if not self.tracking or untracked == len(rows):
                 self.emitter.route(port, rows, None, None)
                 if untracked < len(rows):
-                    self.fates.tell_acked([tup_id for tup_id in tup_ids if tup_id is not None])
+                    self._untracked_done += [tup_id for tup_id in tup_ids if tup_id is not None]
                 continue
             roots = self.fates.track(tup_ids, untracked)
             self.emitter.route(port, rows, roots, roots)
@@ -168,7 +232,9 @@ class SpoutExecutor(Executor):
         port.emitted += 1
         if tup_id is None or not self.tracking:
             self.emitter.deliver(port, deliveries, [row], None, None, None, self.task_id)
-            self.fates.tell_acked([] if tup_id is None else [tup_id])
+            if tup_id is not None:
+                self._untracked_done.append(tup_id)
+                self.wake()
             return
         roots = self.fates.track([tup_id], 0)
         self.emitter.deliver(port, deliveries, [row], roots, roots, None, self.task_id)
@@ -177,33 +243,38 @@ class SpoutExecutor(Executor):
 
     def settle_acks(self, roots: list[int], deltas: list[int] | None) -> None:
         """Acks from the ack box or from a peer."""
-        if self.fates.settle(roots, deltas):
-            if self.collector.count and not self.awake:  # emitted in `ack`
-                self.flush()
-            if self.awake and not self.finished and self.max_pending is not None:
-                self.wake()
+        self.collector.open()
+        try:
+            told = self.fates.settle(roots, deltas)
+        finally:
+            self.collector.close()
+        # what was emitted in `ack` goes out with the next step, also when the spout sleeps or has ended
+        if told and (self.collector.count or (self.awake and not self.finished and self.max_pending is not None)):
+            self.wake()
 
     def settle_fails(self, roots: list[int]) -> None:
         """Failures from the ack box or from a peer."""
         self._failed(self.fates.ledger.fail(roots))
 
-    def expire(self) -> None:
+    def expire(self, timeout_seconds: float) -> None:
         """One message time-out has passed."""
-        self._failed(self.fates.ledger.rotate())
+        self._failed(self.fates.expire(timeout_seconds))
 
     def fail_all(self) -> None:
         """A worker or a connection was lost: whatever is pending may be with it."""
-        self._failed(self.fates.ledger.fail_all())
+        self._failed(self.fates.ledger.fail_all(), lost=True)
 
-    def _failed(self, entries: list[Entry]) -> None:
+    def _failed(self, entries: list[Entry], lost: bool = False) -> None:
         if not entries:
             return
-        self.fates.tell_failed(entries)
-        if self.collector.count:  # emitted in `fail`; goes out even if the spout is asleep
-            self.flush()
+        self.collector.open()
+        try:
+            self.fates.tell_failed(entries, lost)
+        finally:
+            self.collector.close()
         self.finished = False
         self._wake_at = 0.0  # there is something to emit again, whatever it asked for before
-        if self.awake:
+        if self.awake or self.collector.count:  # what was emitted in `fail` goes out even if the spout is asleep
             self.wake()
 
     # ---- lifecycle
@@ -224,10 +295,85 @@ class SpoutExecutor(Executor):
 
     def _lifecycle(self, name: str) -> None:
         try:
-            getattr(self.instance, name)()
-        except Exception as error:  # noqa: BLE001 - a hook of the user's: reported
+            refuse_coroutine(self.plan.id, name, getattr(self.instance, name)())
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a hook of the user's: reported
             self._report(error)
 
     def idle(self) -> bool:
         """Whether everything it emitted is settled and has left."""
-        return not len(self.fates.ledger) and not self.emitter.parked
+        return not len(self.fates.ledger) and not self.emitter.parked and not self.collector.count and not self._untracked_done
+
+    # ---- what it says of itself
+
+    def backlog(self) -> int | None:
+        """What the spout says is due; what it said last, while it says nothing that can be used. That is told, once in a while."""
+        try:
+            told = self.instance.backlog()
+            number = None
+            if told is not None:
+                refuse_coroutine(self.plan.id, "backlog", told)
+                number = whole_number(told)
+                if number is None or number < 0:
+                    problem = f"backlog() returns a whole number of events, at least 0, or None, got {shown(told)}"
+                    raise InvalidError(f"component {self.plan.id!r}: {problem}; what it returned before stands")
+            self._backlog = number
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a hook of the user's: reported, the cut goes on
+            self._complain("backlog", error)
+        return self._backlog
+
+    def progress(self) -> SpoutProgress:
+        """How far it is, for whoever keeps that outside of this worker: the last position that pickles, and what it covers."""
+        position, covered, exact = self.kept()
+        return SpoutProgress(self.task_id, len(self.fates.ledger), self.emitted_first(), position, covered, self.last_emitted(), exact)
+
+    def kept(self) -> tuple[bytes | None, int, bool]:
+        """The newest position that can be kept, pickled; what it covers; whether the spout itself said so."""
+        collector = self.collector
+        if collector.position is not None and collector.saves != self._kept_saves:
+            self._kept_saves = collector.saves
+            value = collector.position[0]
+            try:
+                data = pickle.dumps(value)
+                if len(data) > MOST_POSITION_BYTES:
+                    problem = f"a position has {MOST_POSITION_BYTES} bytes at most when it is pickled, got {len(data)}: {shown(value)}"
+                    raise InvalidError(f"component {self.plan.id!r}: {problem}; save where to go on, and not what lies before it")
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a value of the user's: reported, the position before it stands
+                self._complain("save_position", error if isinstance(error, InvalidError) else self._unpicklable(value, error))
+            else:
+                self._kept = (data, collector.covered, collector.exact)
+        return self._kept
+
+    def _unpicklable(self, value: Any, error: BaseException) -> InvalidError:
+        problem = f"save_position takes what pickles, got {shown(value)}"
+        found = InvalidError(f"component {self.plan.id!r}: {problem}; the position before it stands")
+        found.__cause__ = error
+        return found
+
+    def last_emitted(self) -> bytes | None:
+        """The id up to which everything is a replay after a crash, pickled; None when what the position covers says it better.
+
+        A spout of several parts may have its last event done and earlier ones of another part pending: it would never come again.
+        """
+        last = None if self._kept[2] else self.fates.replays.last_id
+        if last is None:
+            return None
+        try:
+            data = pickle.dumps(last)
+        except Interrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - an id that does not pickle is as good as none
+            return None
+        return data if len(data) <= MOST_POSITION_BYTES else None
+
+    def _complain(self, hook: str, error: BaseException) -> None:
+        """Report it, unless the same was reported a moment ago: every cut asks, and would drown what else goes wrong."""
+        now = self.clock.now()
+        if now >= self._complain_at.get(hook, now):
+            self._complain_at[hook] = now + _COMPLAIN_SECONDS
+            self._report(error)

@@ -208,7 +208,7 @@ class Worker:
 
     def _expire(self) -> None:
         for spout in self.residents.spouts.values():
-            spout.expire()
+            spout.expire(self.settings.message_timeout_seconds)
 
     def _tick(self, component: str, seconds: float) -> None:
         tup = tick_tuple(seconds)

@@ -39,13 +39,13 @@ class _NotingMaker:
         ack, fail = spout.ack, spout.fail
         acked, failed = self.verdicts.acked[self.component], self.verdicts.failed[self.component]
 
-        def note_ack(tup_id: Any) -> None:
+        def note_ack(tup_id: Any) -> Any:
             acked.append(tup_id)
-            ack(tup_id)
+            return ack(tup_id)  # what it should not return is for the runtime to tell
 
-        def note_fail(tup_id: Any) -> None:
+        def note_fail(tup_id: Any) -> Any:
             failed.append(tup_id)
-            fail(tup_id)
+            return fail(tup_id)
 
         spout.ack, spout.fail = note_ack, note_fail  # type: ignore[method-assign] # on this instance, as the runtime does with emit
         return spout

@@ -68,7 +68,8 @@ def left_in(residents: Iterable[Residents]) -> dict[str, int]:
     left: dict[str, int] = {}
     for one in residents:
         for spout in one.spouts.values():
-            count = len(spout.fates.ledger) + (not spout.finished) + _rows(batch for _, batch in spout.emitter.parked)
+            waiting = spout.collector.count + _rows(batch for _, batch in spout.emitter.parked)
+            count = len(spout.fates.ledger) + (not spout.finished) + waiting
             left[spout.plan.id] = left.get(spout.plan.id, 0) + count
         for executor in one.executors.values():
             running = sum(slot.running for slot in executor.slots.values())

@@ -685,8 +685,7 @@ def with_argument(self: Any, order: int) -> None: ...
         (generator, "finish() contains yield, so calling it would run nothing; call self.emit(...) instead of yield"),
         (coroutine, "finish() is async but process() is not, so nothing would await it; "
          "make both async, or neither (process decides how the bolt runs)"),
-        (with_argument, "finish(self, order) is called without arguments when no more input comes: missing a required argument: 'order'; "
-         "give your method another name, or its arguments defaults"),
+        (with_argument, "finish(self, order) is called as finish(): missing a required argument: 'order'; define finish(self)"),
         (3, "finish must be a method, got 3; define finish(self)"),
     ],
 )  # fmt: skip
