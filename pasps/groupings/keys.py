@@ -13,25 +13,35 @@ from pasps.groupings.base import Row
 from pasps.groupings.hashing import encode
 
 Found = TypeVar("Found")
-MOST_KEYS = 65_536
+MOST_KEYS = 32_768
+"""In each half of what is remembered; a short key takes some 80 bytes there."""
 LONGEST_KEY = 256
 """Bytes of an encoded key that is still remembered, so that the memory is bounded too."""
 
 
 class KeyCache(dict[Any, Found], Generic[Found]):
-    """What `compute` made of a key's bytes, remembered for hashable keys; emptied when full."""
+    """What `compute` made of a key's bytes, remembered for hashable keys.
+
+    In two halves: a full one becomes the older half, in place of the last. So keys that come again stay, and of a stream whose
+    keys are all different no more is kept than of any other.
+    """
 
     def __init__(self, compute: Callable[[bytes], Found]) -> None:
         super().__init__()
         self.compute = compute
+        self._older: dict[Any, Found] = {}
 
     def __missing__(self, key: Any) -> Found:
-        encoded = encode(key)
-        found = self.compute(encoded)
-        if len(encoded) <= LONGEST_KEY:
-            if len(self) >= MOST_KEYS:
-                self.clear()
-            self[key] = found
+        found = self._older.get(key)
+        if found is None:
+            encoded = encode(key)
+            found = self.compute(encoded)
+            if len(encoded) > LONGEST_KEY:
+                return found
+        if len(self) >= MOST_KEYS:
+            self._older = dict(self)
+            self.clear()
+        self[key] = found
         return found
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given
@@ -68,13 +69,37 @@ def test_a_field_that_the_stream_has_not_is_refused(spec: Any) -> None:
         splitter_of(spec)
 
 
-def test_the_cache_is_bounded() -> None:
+class Text(str):
+    """Text that a weak reference may point to."""
+
+
+def test_the_cache_keeps_a_bounded_number_of_keys_and_no_long_ones() -> None:
     cache: KeyCache[int] = KeyCache(len)
-    for key in range(MOST_KEYS + 10):
+    alive: WeakSet[Text] = WeakSet()
+    for number in range(3 * MOST_KEYS):
+        key = Text(number)
+        alive.add(key)
         cache[key]
-    assert len(cache) == 10
-    cache["x" * 10_000]
-    assert len(cache) == 10
+    assert len(alive) <= 2 * MOST_KEYS + 1
+    key = Text("x" * 10_000)
+    alive = WeakSet([key])
+    cache[key]
+    del key
+    assert not alive
+
+
+def test_a_key_that_comes_again_is_computed_once_however_many_others_pass() -> None:
+    computed: list[bytes] = []
+
+    def compute(encoded: bytes) -> int:
+        computed.append(encoded)
+        return 0
+
+    cache: KeyCache[int] = KeyCache(compute)
+    for number in range(3 * MOST_KEYS):
+        cache[number]
+        cache["again"]
+    assert computed.count(encode("again")) == 1
 
 
 def test_partial_key_gives_a_key_two_tasks_and_balances_them() -> None:
