@@ -24,7 +24,7 @@ class IdSource:
         random = Random(SystemRandom().getrandbits(128) if seed is None else seed)
         self._randbytes = random.randbytes
         self._getrandbits = random.getrandbits
-        self._masks: dict[tuple[int, int], tuple[int, int]] = {}
+        self._masks: dict[int, tuple[int, int, int]] = {}  # by owner: for so many ids, what is cleared and what is stamped
 
     def edges(self, count: int) -> list[int]:
         """`count` random edge ids."""
@@ -32,15 +32,17 @@ class IdSource:
 
     def roots(self, count: int, owner: int) -> list[int]:
         """`count` fresh root ids that belong to spout task `owner`."""
-        masks = self._masks.get((count, owner))
-        if masks is None:
-            if len(self._masks) >= 1024:
-                self._masks.clear()
+        most, clear, stamp = self._masks.get(owner) or (0, 0, 0)
+        if count > most:
             clear = int.from_bytes((~OWNER_MASK & 0xFFFF_FFFF_FFFF_FFFF).to_bytes(8, byteorder) * count, byteorder)
             stamp = int.from_bytes(owner.to_bytes(8, byteorder) * count, byteorder)
-            masks = self._masks[count, owner] = (clear, stamp)
+            self._masks[owner] = (count, clear, stamp)
+        elif count < most:
+            # every id is masked alike, so the mask of fewer is a piece of the mask of more: one is kept for each owner
+            clear >>= 64 * (most - count)
+            stamp >>= 64 * (most - count)
         # one operation on one large integer costs less than one on each of many small ones
-        bits = (self._getrandbits(64 * count) & masks[0]) | masks[1]
+        bits = (self._getrandbits(64 * count) & clear) | stamp
         return memoryview(bits.to_bytes(8 * count, byteorder)).cast("Q").tolist()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import hypothesis.strategies as st
 from hypothesis import given
 
@@ -35,7 +37,21 @@ def test_many_ids_are_distinct_and_their_xor_is_not_zero() -> None:
     assert total
 
 
-def test_more_sizes_than_are_remembered_still_work() -> None:
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 3)), max_size=20))
+def test_batches_of_any_sizes_in_any_order_carry_their_owner(batches: list[tuple[int, int]]) -> None:
     source = IdSource(4)
-    for count in range(1100):
-        assert len(source.roots(count % 3 + 1, count + 1)) == count % 3 + 1
+    for count, owner in batches:
+        assert list(map(owner_of, source.roots(count, owner))) == [owner] * count
+
+
+def test_what_is_kept_does_not_grow_with_the_sizes_of_batches() -> None:
+    source = IdSource(5)
+    source.roots(500, 1)
+    tracemalloc.start()
+    try:
+        for count in range(1, 500):
+            source.roots(count, 1)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
