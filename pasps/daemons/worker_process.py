@@ -48,7 +48,7 @@ from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.movability import unmovable
 from pasps.runtime.snapshot import activity, take_counts
-from pasps.runtime.worker import Surroundings, Worker
+from pasps.runtime.worker import GARBAGE_THRESHOLDS, Surroundings, Worker
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
@@ -147,8 +147,7 @@ class WorkerProcess:
             return
         gc.collect()
         gc.freeze()
-        # tuples come and go by the thousand and hardly ever form cycles
-        gc.set_threshold(100_000, 20, 50)
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
         host, port = self._listener.host, self._listener.port
         if launch.register_at is not None and self._keep_registered is not None:
             self._keep(self._keep_registered(launch.register_at, launch.worker, Address(host, port, launch.incarnation)))

@@ -25,6 +25,7 @@ from pasps.data.et_worker import Catcher, LoneWorker, Machinery, Steps
 from pasps.errors import PaspsError
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
+from pasps.runtime.worker import GARBAGE_THRESHOLDS
 
 _BEGINNING = (__file__, os.path.dirname(asyncio.__file__))
 PATIENCE = 10
@@ -209,7 +210,7 @@ def _garbage_as_in_a_worker_process() -> Iterator[None]:
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 50)
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
         yield
     finally:

@@ -129,13 +129,14 @@ class Fates:
             self._tell("ack", self.on_ack, tup_ids)
 
     def tell_failed(self, entries: list[Entry], lost: bool = False) -> None:
-        """These will not be done; what is emitted with their ids from now on is a replay.
+        """These will not be done; what is emitted with their ids from now on is a replay, unless the spout hears of nothing.
 
         `lost`: with a worker or a connection, which takes everything that is pending: that says nothing of these tuples.
         """
         tup_ids = list(map(_TUP_ID, entries))
         self._meter.failed += len(tup_ids)
-        self._compare(self.replays.failed, tup_ids)
+        if self.on_ack is not None or self.on_fail is not None:  # else it knows of none to emit again, and they would be kept for ever
+            self._compare(self.replays.failed, tup_ids)
         if not lost:
             self._compare(self._tell_of_repeats, tup_ids)
         if self.on_fail is not None:

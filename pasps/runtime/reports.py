@@ -15,6 +15,9 @@ MOST_CHARACTERS = 8_000
 _MOST_FRAMES = 60
 """The innermost ones; a recursion that went too deep has a thousand."""
 _HOME = os.path.dirname(os.path.dirname(__file__)) + os.sep
+# as the interpreter has them: the class is the user's, and may define what these names mean
+_CAUSE, _CONTEXT = (BaseException.__dict__[name].__get__ for name in ("__cause__", "__context__"))
+_GROUPED = BaseExceptionGroup.__dict__["exceptions"].__get__
 _USED_AS_USER_CODE = tuple(_HOME + room + os.sep for room in ("spouts", "connectors"))
 
 
@@ -37,6 +40,26 @@ def told_of(error: BaseException | str) -> str:
         raise
     except BaseException as another:  # noqa: BLE001 - whatever the exception's own methods do, there must be words for it
         return f"{type(error).__name__}, which cannot be told: telling it raised {type(another).__name__}"
+
+
+def let_go(error: BaseException) -> None:
+    """Drop the traceback of an exception that nobody reads any more, and those of its causes; runs nothing of the user's.
+
+    A traceback holds the frames of the step, ours too, which hold the whole chunk and the exception itself. Such a circle stays
+    until the garbage collector runs, which counts objects and not bytes. And one exception object that is raised again and again
+    has one traceback, which grows each time.
+    """
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        part = pending.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        BaseException.with_traceback(part, None)
+        pending += [_CAUSE(part), _CONTEXT(part)]
+        if issubclass(type(part), BaseExceptionGroup):
+            pending += _GROUPED(part)
 
 
 def plain(text: str, most: int = MOST_CHARACTERS) -> str:

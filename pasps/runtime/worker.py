@@ -27,7 +27,7 @@ from pasps.runtime.origin import tick_tuple
 from pasps.runtime.parts import Parts, ack_box_for, targets_of
 from pasps.runtime.pump import Pump
 from pasps.runtime.replica_pool import Key, ReplicaState
-from pasps.runtime.reports import Reports, told_of
+from pasps.runtime.reports import Reports, let_go, told_of
 from pasps.runtime.switchboard import Switchboard, received, releaser
 from pasps.runtime.table_keeper import Positions, TableKeeper
 from pasps.runtime.task_moves import TaskMoves
@@ -36,6 +36,13 @@ from pasps.runtime.timers import Timers
 from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
+
+GARBAGE_THRESHOLDS = (10_000, 10, 10)
+"""For `gc.set_threshold` in a process of workers, after `gc.freeze`.
+
+Tuples come and go by the thousand and hardly ever form circles, and Python's own 700 costs up to 3% of the time. But where user
+code makes circles, a parsed document for each tuple, so many objects wait with all that they hold: no more than that.
+"""
 
 _CLOSE_SECONDS = 3.0
 """How long the end of a worker waits for calls that are under way on threads; its controller ends it after five anyway."""
@@ -217,7 +224,12 @@ class Worker:
                 executor.tick(tup)
 
     def report_error(self, component: str, task: int, error: BaseException | str) -> None:
-        """Tell the controller of an exception of user code, unless its component has told enough for now."""
+        """Tell the controller of an exception of user code, unless its component has told enough for now.
+
+        The exception has no traceback afterwards.
+        """
         for line in self._throttle.pass_on(component, lambda: told_of(error), self.clock.now()):
             _log.error("component %s, task %d: %s", component, task, line)
             self._parts.reports.error(component, task, line)
+        if not isinstance(error, str):
+            let_go(error)
