@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pasps.errors import BrokenError
+
 
 @dataclass(frozen=True, slots=True)
 class Routing:
@@ -100,6 +102,9 @@ def with_active(table: ActivationTable, component: str, count: int) -> Activatio
     """Version n+1 with `count` active replicas of `component`: as few changes as possible, spread over the live workers.
 
     Replicas whose worker is gone are taken last, and placed on the live worker that has the fewest.
+
+    Raises:
+        BrokenError: no worker is alive.
     """
     routing = table.components[component]
     live = table.workers
@@ -124,6 +129,8 @@ def _least_wanted(active: list[int], places: list[str], pinned: bool) -> int:
 
 def _most_wanted(active: list[int], places: list[str], live: Mapping[str, int]) -> int:
     crowd = Counter(places[replica] for replica in active)
+    if not live:
+        raise BrokenError("no worker is alive, so no replica can be placed; try again when one is back")
     free = [replica for replica in range(len(places)) if replica not in active]
     placed = [replica for replica in free if places[replica] in live]
     if placed:

@@ -1,4 +1,4 @@
-"""Every error of pasps, drawn as one tree; anyone may import this module, it imports nothing.
+"""Every error of pasps, drawn as one tree; anyone may import this module, it imports nothing of pasps.
 
 PaspsError
 ├── InvalidError            your input is wrong: fix it and call again
@@ -18,6 +18,7 @@ PaspsError
 └── BrokenError             the outside failed: a worker, a connection, a peer
     ├── WorkerStartError    a worker did not come up
     │   └── ComponentStartError   it did, but what it was given does not, and would not anywhere
+    ├── CrashLoopError      a worker dies again and again; says of what
     ├── ProtocolError       a peer sent what no peer of ours sends
     ├── AuthenticationError a peer that does not hold the topology's secret
     ├── PredictorError      the predictor gave no forecast that can be used; never reaches users, only their log
@@ -34,6 +35,8 @@ Those with a module behind them stand there; `cli` and `daemons` have a few more
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def shown(value: object, most: int = 200) -> str:
@@ -139,10 +142,10 @@ class TimeoutExpiredError(PaspsError, TimeoutError):
 class DrainTimeoutError(TimeoutExpiredError):
     """A drain ran out of time; `left` says what was still queued, executing or in flight, by component."""
 
-    def __init__(self, seconds: float, left: dict[str, int]) -> None:
+    def __init__(self, seconds: float, left: dict[str, int], troubles: Sequence[str] = ()) -> None:
         self.seconds, self.left = seconds, left
         what = ", ".join(f"{name}: {count}" for name, count in sorted(left.items())) or "nothing that can be named"
-        super().__init__(f"not drained after {seconds:g} s; left: {what}")
+        super().__init__("; ".join((f"not drained after {seconds:g} s; left: {what}", *troubles)))
 
 
 class BrokenError(PaspsError):
@@ -155,6 +158,10 @@ class WorkerStartError(BrokenError):
 
 class ComponentStartError(WorkerStartError):
     """A worker runs, but what it was given does not: most often an `initialize` raised. It would fail anywhere."""
+
+
+class CrashLoopError(BrokenError):
+    """A worker dies again and again, so that what is waited for may never be; says what kills it. The topology goes on."""
 
 
 class ProtocolError(BrokenError):

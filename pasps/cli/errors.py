@@ -39,7 +39,7 @@ def errors(options: argparse.Namespace) -> int:
 
 def errors_text(reports: Sequence[ErrorReport]) -> str:
     """All of them for people."""
-    blocks = [f"{moment(report.time)}  component {report.component!r}, task {report.task}:\n{_indented(report.text)}" for report in reports]
+    blocks = [f"{moment(report.time)}  {report.where}:\n{_indented(report.text)}" for report in reports]
     return "\n\n".join(blocks) or "no errors"
 
 

@@ -19,7 +19,7 @@ exit codes:
   2    nothing was started: a wrong option, file, topology, --scale or --run-dir
   3    it could not start: initialize raised, a worker process did not come up, --scale was refused, or no run directory
   4    not drained in time: tuples were left
-  5    it ended in order, but user code raised, or tuples failed or were lost and were not replayed
+  5    it ended in order, but user code raised, tuples failed or were lost and were not replayed, or a worker could not live
   128+n  ended by signal n without draining: 130 a second Ctrl-C, 143 a second SIGTERM, 141 its output was closed
 """
 

@@ -44,7 +44,8 @@ class ComponentFrame:
 class Frame:
     """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; `tracked` says whether anything was
     seen to be tracked so far. Latencies are of the whole run, recent ones of the last ten seconds; None while nothing tracked is
-    done. `elastic` is what whoever decides on replicas says, None when nobody does.
+    done. `elastic` is what whoever decides on replicas says, None when nobody does; `troubles` keep a part of it
+    from working.
     """
 
     seconds: float
@@ -72,6 +73,7 @@ class Frame:
     tracked: bool
     components: tuple[ComponentFrame, ...]
     elastic: Mapping[str, Any] | None = None
+    troubles: tuple[str, ...] = ()
 
 
 class Frames:
@@ -87,7 +89,14 @@ class Frames:
         self._began = began
         self._tracked = False
 
-    def next(self, stats: Stats, workers: int, errors: Sequence[ErrorReport], elastic: Mapping[str, Any] | None = None) -> Frame:
+    def next(
+        self,
+        stats: Stats,
+        workers: int,
+        errors: Sequence[ErrorReport],
+        elastic: Mapping[str, Any] | None = None,
+        troubles: Sequence[str] = (),
+    ) -> Frame:
         """The frame for one snapshot."""
         if stats.complete:
             self._past.append(stats)
@@ -127,11 +136,12 @@ class Frames:
             tracked=self._tracked,
             components=components,
             elastic=elastic,
+            troubles=tuple(troubles),
         )
 
     def of(self, status: Status) -> Frame:
         """The frame for one answer to `status`."""
-        return self.next(status.stats, len(status.workers), status.errors, status.elastic)
+        return self.next(status.stats, len(status.workers), status.errors, status.elastic, status.troubles)
 
 
 def first_frame(status: Status) -> Frame:
@@ -165,9 +175,9 @@ def _component(shape: ComponentShape, now: ComponentStats, old: Stats, new: Stat
 
 
 def last_line(error: ErrorReport) -> str:
-    """An error in one line: the component, and the last line of what was said."""
+    """An error in one line: the component, and the last line of what was said; of a worker the first, which says what happened."""
     lines = error.text.strip().splitlines() or ["no text"]
-    return f"{error.component}: {lines[-1].strip()}"
+    return f"{error.component}: {lines[-1].strip()}" if error.component else lines[0].strip()
 
 
 def _rate(difference: float, seconds: float) -> float:

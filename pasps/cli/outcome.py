@@ -53,6 +53,6 @@ class Outcome:
             return exit_codes.BY_SIGNAL + self.signal
         if self.left:
             return exit_codes.LEFT_OVER
-        if self.unreplayed or self.perhaps_lost or self.frame.errors:
+        if self.unreplayed or self.perhaps_lost or self.frame.errors or self.frame.troubles:
             return exit_codes.FAILED
         return exit_codes.OK

@@ -59,6 +59,7 @@ def status_text(status: Status, known: KnownRun | TopologyView) -> str:
     ]
     if status.elastic is not None:
         lines += elastic_status(status.elastic)
+    lines += [f"trouble    {trouble}" for trouble in status.troubles]
     if not status.stats.complete:
         lines.append("incomplete a live worker did not answer in time, so its numbers are missing")
     if status.errors:

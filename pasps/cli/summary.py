@@ -101,6 +101,7 @@ def _losses(outcome: Outcome) -> list[str]:
         lines.append("lost       nothing is tracked, so whatever a lost worker held is gone")
     if outcome.unreplayed:
         lines.append(f"lost       {outcome.unreplayed:,} failed and were not emitted again")
+    lines += [f"trouble    {trouble}" for trouble in outcome.frame.troubles]
     if outcome.left:
         lines.append("left       " + ", ".join(f"{name}: {count:,}" for name, count in outcome.left.items()))
     return lines
@@ -115,8 +116,9 @@ def error_lines(errors: Sequence[ErrorReport], total: int) -> list[str]:
         kinds.pop(kind, None)
         kinds[kind] = error
     shown = list(kinds.values())[-MOST_ERRORS:]
+    total = max(total, len(errors))  # what happened to a worker as a whole is no component's
     lines = [f"errors     {total:,}; the last:" if total > len(shown) else f"errors     {total:,}:"]
     for error in shown:
-        lines.append(f"  component {error.component!r}, task {error.task}:")
+        lines.append(f"  {error.where}:")
         lines += [f"    {line}" for line in without_our_frames(error.text).splitlines()]
     return lines

@@ -123,7 +123,9 @@ class _Supervisor:
             if deadline.expired():
                 return Ended.DURATION
             left = deadline.remaining()
-            if self._running.wait_finished(min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)):
+            wait = min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)
+            # a worker that cannot live is shown, and what is well goes on: whoever watches decides when to end it
+            if self._running.on_master(lambda master, wait=wait: master.wait_finished(wait, heed=False)):  # type: ignore[misc]
                 return Ended.FINISHED
 
     def _drain(self) -> dict[str, int]:
@@ -176,7 +178,8 @@ class _Supervisor:
         workers = self._running.workers
         self._stats = self._running.stats()
         self._lost = max(self._lost, sum(worker.incarnation for worker in workers) - len(workers) + self._workers - len(workers))
-        self._frame = self._frames.next(self._stats, len(workers), self._running.errors, self._attachment.frame_extra())
+        errors, troubles = self._running.errors, self._running.troubles
+        self._frame = self._frames.next(self._stats, len(workers), errors, self._attachment.frame_extra(), troubles)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
         if finishing and finishing != self._finishing:

@@ -141,6 +141,7 @@ def plain_line(frame: Frame) -> str:
         for component in frame.components
         if not component.is_spout
     ]
+    bolts += [f"trouble: {trouble}" for trouble in frame.troubles]
     if frame.last_error is not None:
         bolts.append(f"errors {frame.errors:,}, the last {frame.last_error}")
     return "  ".join(parts) + " | " + " | ".join(bolts)

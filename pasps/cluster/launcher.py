@@ -9,9 +9,14 @@ import socket
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
+
+
+UNTOLD = 256
+"""In place of an exit status that nobody can tell."""
 
 
 class WorkerHandle(Protocol):
@@ -37,7 +42,13 @@ class WorkerHandle(Protocol):
         """End it at once. Does nothing when it is gone."""
 
     def reap(self) -> int | None:
-        """Its exit status, once it is gone; None before. Never blocks. One that cannot be asked counts as gone."""
+        """Its exit status, once it is gone, negative: the signal that ended it; None before. Never blocks.
+
+        One that cannot be asked counts as gone, with `UNTOLD`.
+        """
+
+    def cpu_seconds(self) -> float | None:
+        """How long it has computed so far; None when that cannot be seen from here."""
 
 
 class Launcher(Protocol):
@@ -88,6 +99,14 @@ class _LocalWorker:
 
     def reap(self) -> int | None:
         return self.process.poll()
+
+    def cpu_seconds(self) -> float | None:
+        try:
+            stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:  # it is gone, or this is not Linux
+            return None
+        user, system = stat.rpartition(")")[2].split()[11:13]  # behind the name, which may hold spaces and parentheses
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class LocalLauncher:

@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext, SparkStageInfo
 from pyspark.java_gateway import launch_gateway
 from pyspark.util import InheritableThread
 
-from pasps.cluster.launcher import WorkerHandle
+from pasps.cluster.launcher import UNTOLD, WorkerHandle
 from pasps.cluster.spark_job import SparkJob, settings
 from pasps.errors import BrokenError
 
@@ -255,4 +255,7 @@ class _SparkWorker:
             ended()
 
     def reap(self) -> int | None:
-        return 0
+        return UNTOLD
+
+    def cpu_seconds(self) -> float | None:
+        return None

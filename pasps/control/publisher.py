@@ -134,6 +134,10 @@ class TablePublisher:
         """Wait for that; False when the time is over."""
         return await self._news.wait_until(lambda: self.confirmed(version), seconds)
 
+    async def wait_lived(self, seconds: float) -> bool:
+        """Wait until a worker is in the table; False when the time is over."""
+        return await self._news.wait_until(lambda: bool(self.table.workers), seconds)
+
     # ---- what workers report
 
     def applied(self, worker: str, version: int) -> None:

@@ -31,7 +31,7 @@ def stats_of(
     uptime_seconds: float,
     earlier: Histogram | None = None,
 ) -> Stats:
-    """One snapshot; complete when every live worker is in `living` with its present incarnation.
+    """One snapshot; complete when every live worker is in `living` with its present incarnation, and one is alive.
 
     `earlier` are all latencies as they were when what counts as recent began; None: all are recent.
     """
@@ -55,7 +55,8 @@ def stats_of(
         failed=sum(replica.failed for replica in spouts),
         pending=sum(spout.pending for counts in living.values() for spout in counts.spouts),
         table_version=table.version,
-        complete=all(worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()),
+        complete=bool(table.workers)
+        and all(worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()),
         uptime_seconds=uptime_seconds,
         due=sum(component.due for component in components.values()),
         latency=latency,

@@ -52,8 +52,17 @@ class RunningTopology:
 
     @property
     def errors(self) -> list[ErrorReport]:
-        """The last exceptions of user code, oldest first; throttled by `topology.max.error.report.per.interval`."""
+        """The last exceptions of user code, oldest first; throttled by `topology.max.error.report.per.interval`.
+
+        Among them what happened to workers as a whole: one that died of its own accord, and of what.
+        """
         return self._cluster.call(_now(lambda: list(self._master.errors)))
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps a part of it from working now, a sentence each: workers that die again and again, or do not come back
+        from user code."""
+        return self._cluster.call(_now(self._master.troubles))
 
     def set_active(self, component: str, count: int) -> int:
         """Let `count` replicas of a bolt work; back when every live worker routes by the new table: its version.
@@ -65,6 +74,7 @@ class RunningTopology:
             UnmovableError: a keyed task that cannot be pickled would have to move to another worker. Known from its
                 `initialize` on: nothing has changed. Only now: it stays where it was, and the rest of the change stands.
             TimeoutExpiredError: a live worker did not confirm within ten seconds; the change stands.
+            BrokenError: no worker is alive, and none came back within ten seconds; nothing has changed.
         """
         return self._cluster.call(self._master.set_active(component, count))
 
@@ -102,6 +112,10 @@ class RunningTopology:
         """Wait until every spout has raised EndOfInput, everything is settled, and every bolt has finished; False when the time is over.
 
         A bolt's `finish` is called when nothing more can come to it, and what it emits is waited for too.
+
+        Raises:
+            CrashLoopError: a worker dies again and again (five times within a minute), so that this may never be; says of what.
+                The topology goes on, and may be waited for again.
         """
         return self._cluster.call(self._master.wait_finished(timeout))
 

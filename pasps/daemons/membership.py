@@ -14,7 +14,7 @@ import msgspec
 
 from pasps.cluster.store import Store, StoreUnavailableError
 from pasps.cluster.zookeeper_store import open_store
-from pasps.daemons.control_thread import EXIT_ORPHANED
+from pasps.daemons.master_link import EXIT_ORPHANED
 from pasps.daemons.messages import Address, RegisterAt
 from pasps.errors import PaspsError
 

@@ -99,8 +99,19 @@ class Close(msgspec.Struct, tag="close"):
     """Close everything, then end."""
 
 
+class Stuck(msgspec.Struct, frozen=True):
+    """What a worker has not come back from, for how long, and in which line. No component: none called it, or nobody can see."""
+
+    component: str
+    task: int
+    seconds: float
+    where: str
+
+
 class Beat(msgspec.Struct, tag="beat"):
-    """Are you there? Answered in kind."""
+    """Are you there? Answered in kind; a worker also says it unasked, and, when its loop does not come back, from what."""
+
+    stuck: Stuck | None = None
 
 
 ToWorker = Launch | Dial | Table | Awake | Cut | Finish | Fence | ReadLog | Close | Beat
@@ -165,7 +176,7 @@ class MoveFailed(msgspec.Struct, tag="move_failed"):
 
 
 class Problem(msgspec.Struct, tag="problem"):
-    """An exception of user code."""
+    """An exception of user code; no component: what happened to the worker as a whole."""
 
     component: str
     task: int

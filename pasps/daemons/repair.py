@@ -11,22 +11,22 @@ from typing import Any
 from pasps.activation import ActivationTable, Routing, brought_home, moves, with_worker
 from pasps.control.publisher import TablePublisher
 from pasps.daemons.census import Census
+from pasps.daemons.lives import Lives
 from pasps.daemons.messages import Awake, Fence, LinkLost, ToWorker
-from pasps.daemons.worker_link import WorkerLink
+from pasps.daemons.worker_link import WorkerLink, brief
 from pasps.daemons.workforce import Workforce
-from pasps.errors import BrokenError, PaspsError, TimeoutExpiredError, UnmovableError
+from pasps.errors import BrokenError, ComponentStartError, PaspsError, TimeoutExpiredError, UnmovableError
 
 _log = logging.getLogger(__name__)
 
 CONFIRM_SECONDS = 10.0
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 5.0
+_CONNECT_PAUSE = 0.05
 _RELINK_PAUSE = 0.2
 
 
 class Repair:
     """1. The table without the lost worker is published. 2. When all confirmed it, everything pending is failed, and so replayed.
-    3. The worker is started again. 4. It joins. 5. Replicas go home.
+    3. The worker is started again, later each time that it dies in a minute. 4. It joins. 5. Replicas go home.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class Repair:
         census: Census,
         broadcast: Callable[[ToWorker], None],
         keep: Callable[[Coroutine[Any, Any, None]], None],
+        lives: Lives,
+        tell: Callable[[str, str], None],
     ) -> None:
-        """`keep` runs a coroutine for as long as the topology runs."""
+        """`keep` runs a coroutine for as long as the topology runs; `tell` is given a worker and what is wrong with it."""
         self.awake = False
         self._home = home
         self._publisher = publisher
@@ -46,7 +48,10 @@ class Repair:
         self._census = census
         self._broadcast = broadcast
         self._keep = keep
+        self._lives = lives
+        self._tell = tell
         self._restarting: set[str] = set()
+        self._dead: dict[str, WorkerLink] = {}
         self._joining = asyncio.Lock()
 
     def gone(self, link: WorkerLink) -> None:
@@ -56,9 +61,10 @@ class Repair:
         version = self._publisher.lose(link.worker)
         if version is not None:
             self._keep(self._fence(version))
+        self._dead[link.worker] = link
         if link.worker not in self._restarting:
             self._restarting.add(link.worker)
-            self._keep(self._restart(link.worker, link.age()))
+            self._keep(self._restart(link.worker))
 
     async def _fence(self, version: int) -> None:
         """Once nobody sends to what was lost any more, everything emitted before that is failed, so that it is replayed at once."""
@@ -67,22 +73,44 @@ class Repair:
         else:
             _log.error("table %d was not confirmed by all workers; pending tuples will time out instead", version)
 
-    async def _restart(self, worker: str, lived_seconds: float) -> None:
+    async def _restart(self, worker: str) -> None:
         """Start a lost worker until it has joined; what dies on the way is this loop's business, not that of another."""
-        pause = _FIRST_PAUSE if lived_seconds > _LONGEST_PAUSE else 4 * _FIRST_PAUSE
+        failure: PaspsError | None = None
         while True:
+            await asyncio.sleep(await self._note_death(worker, failure))
             try:
                 link = await self._workforce.launch(worker, lambda: self._publisher.table, self._census.starts)
                 await self._join(link)
                 break
             except PaspsError as error:
-                _log.error("worker %s did not come back: %s", worker, error)
+                failure = error
                 self._workforce.dismiss(worker)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
         self._restarting.discard(worker)
         link.send(Awake(self.awake))
         await self._bring_home()
+
+    async def _note_death(self, worker: str, failure: PaspsError | None) -> float:
+        """Say what ended a worker, or why it did not come back; how long to wait before the next try."""
+        link = self._dead.pop(worker, None)
+        # one that lives but cannot run what it was given was ended by us, and yet it is its own fault
+        by_itself = isinstance(failure, ComponentStartError) or (link is not None and await link.by_itself())
+        cause = brief(str(failure)) if failure is not None or link is None else await link.cause()
+        lived = 0.0 if link is None else link.age()
+        before = self._lives.crash_loop(worker)
+        pause = self._lives.died(worker, cause, lived, by_itself=by_itself)
+        if failure is not None:
+            _log.error("worker %s did not come back: %s", worker, failure)
+        else:
+            _log.warning("worker %s died: %s", worker, cause)
+        if before is not None and before.cause == cause:  # it has been told
+            return pause
+        if by_itself:
+            self._tell(worker, f"worker {worker} died: {cause}" if failure is None else str(failure))
+        loop = self._lives.crash_loop(worker)
+        if loop is not None:
+            _log.error("%s", loop)
+            self._tell(worker, str(loop))
+        return pause
 
     async def _join(self, link: WorkerLink) -> None:
         """Connect a worker that was started again, and make it one of the living.
@@ -109,7 +137,7 @@ class Repair:
             except BrokenError:
                 if last or self._workforce.links.get(link.worker) is not link:
                     raise
-                await asyncio.sleep(_FIRST_PAUSE)  # most often a peer has just died; its control connection says so by then
+                await asyncio.sleep(_CONNECT_PAUSE)  # most often a peer has just died; its control connection says so by then
 
     def _with(self, table: ActivationTable, link: WorkerLink) -> ActivationTable | None:
         """The table with that worker, unless it is gone again: its loss was of no member, and nobody would take it out."""
@@ -140,7 +168,7 @@ class Repair:
         try:
             await self._workforce.connect(link, [lost.peer])
         except BrokenError:
-            peer.kill()
+            peer.kill(f"it could not be connected with worker {worker} again")
             return
         await self._fence(self._publisher.refresh())
 

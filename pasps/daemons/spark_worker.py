@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import faulthandler
 import logging
 import os
 import stat
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -16,10 +17,9 @@ from pyspark import SparkFiles
 from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.cluster.unpack import site_packages, unpack
 from pasps.daemons.enlisting import enlist
-from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.membership import keep_registered
 from pasps.daemons.worker_place import begin_logging
-from pasps.daemons.worker_process import WorkerProcess
+from pasps.daemons.worker_process import WorkerProcess, run_worker
 from pasps.errors import BrokenError
 
 LOG_VARIABLE = "PASPS_LOG_DIR"
@@ -33,6 +33,7 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
     forget_secrets()
     log_file = write_to_log(topology, place)
     begin_logging(force=True)
+    faulthandler.enable(file=2)  # a crash in C says where, in the log
     unpacked = unpack(Path(SparkFiles.get(package)), Path(tempfile.mkdtemp(prefix=f"{place}-", dir=".")))
     brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
     sys.path[:] = unpacked.over(sys.path, brought)
@@ -42,11 +43,7 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
         Event().wait(_PAUSE_SECONDS)  # Spark starts the task again at once, for as long as the application lives
         raise
 
-    async def run() -> None:
-        await WorkerProcess(control, log_file, keep_registered).run()
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(run())
+    run_worker(partial(WorkerProcess, control, log_file, keep_registered))
     logging.shutdown()
     sys.stdout.flush()
 

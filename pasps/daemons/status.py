@@ -32,7 +32,7 @@ class ComponentShape:
 class Status:
     """A topology at one moment. `components` are in topological order, `errors` are the last ones.
 
-    `elastic` is what whoever decides on replicas says of it; None when nobody does.
+    `elastic` is what whoever decides on replicas says of it; None when nobody does. `troubles` keep a part of it from working.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Status:
     stats: Stats
     errors: tuple[ErrorReport, ...]
     elastic: Mapping[str, Any] | None = None
+    troubles: tuple[str, ...] = ()
 
 
 def shapes(blueprint: Blueprint) -> tuple[ComponentShape, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from pasps.runtime.executor import BoltExecutor
@@ -17,8 +17,9 @@ EXIT_FAILED = 4
 """Exit status of a worker in which something of ours raised."""
 
 
-def fail() -> None:
+def fail(error: BaseException) -> None:
     """End the process: what it holds is not to be trusted, and its master starts another."""
+    _log.critical("the worker ends", exc_info=error)
     logging.shutdown()
     os._exit(EXIT_FAILED)
 
@@ -26,8 +27,12 @@ def fail() -> None:
 class StepLoop:
     """Everything here runs on the event loop, except `notify`, which may be called from any thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, fail: Callable[[BaseException], None] = fail) -> None:
+        """`fail` is called with an exception that was raised out of a step; the worker is not stepped any more."""
+        self.broken = False
+        """Whether a step ended in the middle, by an interrupt."""
         self._loop = loop
+        self._fail = fail
         self._worker: Worker
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
@@ -54,9 +59,12 @@ class StepLoop:
         self._scheduled = False
         try:
             more = self._worker.step()
-        except Exception:  # noqa: BLE001 - the daemon's door
-            _log.exception("worker %s failed", self._worker.id)
-            fail()
+        except Exception as error:  # noqa: BLE001 - the daemon's door; nothing of the user's raises out of a step
+            self._fail(error)
+            return
+        except BaseException:
+            self.broken = True
+            raise
         if more:
             self.wake()
             return

@@ -24,6 +24,7 @@ from pasps.daemons.census import Census
 from pasps.daemons.companion import Companion
 from pasps.daemons.homes import Homes
 from pasps.daemons.keeper import Keeper, NoKeeper
+from pasps.daemons.lives import CrashLoop, Lives
 from pasps.daemons.messages import (
     Applied,
     Awake,
@@ -43,7 +44,7 @@ from pasps.daemons.repair import CONFIRM_SECONDS, Repair
 from pasps.daemons.replica_counts import check_bolt, check_count
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
-from pasps.errors import ClosedError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
+from pasps.errors import BrokenError, ClosedError, CrashLoopError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
 from pasps.metrics import Stats, WorkerCounts, blocks_text
 
 _log = logging.getLogger(__name__)
@@ -51,12 +52,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An exception of user code: where, when (seconds since the epoch), and its traceback."""
+    """An exception of user code: where, when (seconds since the epoch), and its traceback.
+
+    No component: something that happened to a worker as a whole; the text begins with which.
+    """
 
     component: str
     task: int
     time: float
     text: str
+
+    @property
+    def where(self) -> str:
+        """Its place in words."""
+        return f"component {self.component!r}, task {self.task}" if self.component else "a worker"
 
 
 class TopologyMaster:
@@ -80,7 +89,10 @@ class TopologyMaster:
         self._blocking: set[str] = set()
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._repair = Repair(self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep)
+        self._lives = Lives(clock)
+        self._repair = Repair(
+            self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep, self._lives, self._tell
+        )
         self.actuator = TableActuator(self.publisher, self._repair.movable)
 
     # ---- starting and ending
@@ -152,6 +164,8 @@ class TopologyMaster:
                 self.publisher.move_failed(version, UnmovableError(component, task, attribute, reason))
             case Parked(component, replica, version):
                 self.parked[component, replica] = version
+            case Problem("", _, text):
+                self._tell(link.worker, text)
             case Problem(component, task, text):
                 self.errors.append(ErrorReport(component, task, self._clock.wall(), text))
             case Counts():
@@ -179,12 +193,21 @@ class TopologyMaster:
             self._news.tell()
             self._repair.gone(link)
 
+    def _tell(self, worker: str, text: str) -> None:
+        """Something is wrong with a worker as a whole."""
+        name = f"worker {worker}"
+        self.errors.append(ErrorReport("", -1, self._clock.wall(), text if text.startswith(name) else f"{name}: {text}"))
+        self._news.tell()
+
     # ---- what users ask for
 
     async def set_active(self, component: str, count: int) -> int:
         """See `RunningTopology.set_active`."""
         self._check_running()
         check_count(self.blueprint, component, count)
+        if not await self.publisher.wait_lived(CONFIRM_SECONDS):
+            why = "; ".join(map(str, self.crash_loops())) or "they are started again; try later"
+            raise BrokenError(f"set_active({component!r}, {count}): no worker of topology {self.blueprint.name!r} is alive: {why}")
 
         def make(table: ActivationTable) -> ActivationTable | None:
             if len(table.components[component].active) == count:
@@ -238,16 +261,34 @@ class TopologyMaster:
             if stats.complete and not left:
                 return stats
             if deadline.expired():
-                raise DrainTimeoutError(seconds, left)
+                raise DrainTimeoutError(seconds, left, self.troubles())
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.05)
 
-    async def wait_finished(self, seconds: float | None) -> bool:
-        """Wait until every spout task is at the end of its input and all is settled; False when the time is over."""
+    def crash_loops(self) -> list[CrashLoop]:
+        """The workers that cannot live, and what kills them."""
+        return self._lives.crash_loops(self.workforce.ages())
+
+    def troubles(self) -> list[str]:
+        """What keeps a part of the topology from working now, a sentence each: workers that cannot live, or do not come back."""
+        return [*map(str, self.crash_loops()), *(stuck_text(info) for info in self.workers() if info.stuck is not None)]
+
+    async def wait_finished(self, seconds: float | None, *, heed: bool = True) -> bool:
+        """Wait until every spout task is at the end of its input and all is settled; False when the time is over.
+
+        Raises:
+            CrashLoopError: (`heed`) a worker cannot live, so that this may never be; the topology goes on, and starts it again.
+        """
         tasks, deadline = set(self._census.spout_tasks), Deadline(self._clock, seconds)
+
+        def at_end() -> bool:
+            return tasks <= self._finished or self.state != "RUNNING"
+
         while True:
-            if not await self._news.wait_until(lambda: tasks <= self._finished or self.state != "RUNNING", deadline.remaining()):
+            if not await self._news.wait_until(lambda: at_end() or (heed and bool(self.crash_loops())), deadline.remaining()):
                 return False
+            if heed and (loops := self.crash_loops()):
+                raise CrashLoopError("; ".join(map(str, loops)))
             stats, left = await self._look(lambda: tasks <= self._finished)
             if stats.complete and not left and tasks <= self._finished:
                 return True
@@ -305,6 +346,16 @@ async def _logged(coroutine: Coroutine[Any, Any, None]) -> None:
         _log.error("%s", error)
     except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
         _log.exception("a control step failed")
+
+
+def stuck_text(info: WorkerInfo) -> str:
+    """What a worker has not come back from, in words."""
+    stuck = info.stuck
+    assert stuck is not None
+    if not stuck.where:
+        return f"worker {info.id} (process {info.pid}) has not answered for {stuck.seconds:.0f} s, but computes"
+    what = f"component {stuck.component!r}, task {stuck.task}" if stuck.component else "code that no component called"
+    return f"worker {info.id} (process {info.pid}) has not come back from {what} for {stuck.seconds:.0f} s: {stuck.where}"
 
 
 def worker_of(blueprint: Blueprint, table: ActivationTable, task: int) -> str:

@@ -82,6 +82,7 @@ class TopologyVerbs(Verbs):
             stats=stats,
             errors=tuple(self._master.errors)[-_ERRORS_IN_STATUS:],
             elastic=self.elastic(),
+            troubles=tuple(self._master.troubles()),
         )
 
     async def _scale(self, bolts: dict[str, int | Literal["auto"]]) -> dict[str, Any]:

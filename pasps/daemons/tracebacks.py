@@ -20,7 +20,7 @@ def users_traceback(error: BaseException) -> str:
         if part is None or any(part is other for other in seen):
             continue
         seen.append(part)
-        part.stack = traceback.StackSummary.from_list(frame for frame in part.stack if not _is_ours(frame.filename))
+        part.stack = traceback.StackSummary.from_list(frame for frame in part.stack if not is_ours(frame.filename))
         pending += [part.__cause__, part.__context__]
     return "".join(told.format()).rstrip()
 
@@ -44,8 +44,9 @@ def without_our_frames(text: str) -> str:
 
 
 def _is_our_frame(line: str) -> bool:
-    return _is_ours(line.removeprefix(_FRAME).partition('"')[0])
+    return is_ours(line.removeprefix(_FRAME).partition('"')[0])
 
 
-def _is_ours(filename: str) -> bool:
+def is_ours(filename: str) -> bool:
+    """Whether that file is one of pasps, or of the machinery of imports."""
     return filename.startswith((_OURS, "<frozen importlib"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pasps.clock import Clock, Deadline
-from pasps.cluster.launcher import Launcher, WorkerHandle
+from pasps.cluster.launcher import UNTOLD, Launcher, WorkerHandle
 from pasps.daemons.control_link import ControlLink
+from pasps.daemons.master_link import EXIT_ORPHANED
 from pasps.daemons.messages import (
     Address,
     Beat,
@@ -19,19 +22,29 @@ from pasps.daemons.messages import (
     Launch,
     Linked,
     LogText,
+    Problem,
     ReadLog,
+    Stuck,
     ToWorker,
     Unmovable,
 )
+from pasps.daemons.step_loop import EXIT_FAILED
 from pasps.errors import BrokenError, ComponentStartError, TimeoutExpiredError, WorkerStartError
 from pasps.metrics import WorkerCounts
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 MOST_MISSED_BEATS = 3
 MOST_MISSED_AT_START = 30
 """Until it is ready a worker loads libraries, some of which let no other thread run meanwhile; on a busy machine that takes seconds."""
+BUSY_SECONDS = 60
+"""For so long a silent worker of this machine that computes is taken for busy: code in C may keep the interpreter to itself."""
 _LOG_SECONDS = 10.0
+_ENDING_SECONDS = 2.0
+_MOMENT_SECONDS = 0.2
+_OWN = {1: "Python itself could not go on", EXIT_ORPHANED: "its control connection had ended", EXIT_FAILED: "something of its own failed"}
 
 
 class WorkerLink:
@@ -55,6 +68,11 @@ class WorkerLink:
         self._asked = 0
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._missed = 0
+        self._computed: float | None = None
+        self._stuck: Stuck | None = None
+        self._given_up = ""
+        self._was_there = False
+        self._last_problem = ""
         self._clock = clock
         self._born = clock.now()
 
@@ -80,7 +98,7 @@ class WorkerLink:
             on_lost()
 
         try:
-            link._control = await ControlLink.over(handle.control, link.received, lost)
+            link._control = await ControlLink.over(handle.control, link.received, link.refused, lost)
         except BaseException:
             handle.kill()
             handle.control.close()
@@ -88,11 +106,12 @@ class WorkerLink:
         return link
 
     def received(self, message: FromWorker) -> None:
-        """A message came."""
+        """A message came. Whatever it is, it is a sign of life."""
+        self._missed = 0
+        self._stuck = message.stuck if isinstance(message, Beat) else None
         if isinstance(message, Beat):
-            self._missed = 0
-        elif isinstance(message, Hello):
-            self._missed = 0  # what it left unanswered while it started does not count from now on
+            return
+        if isinstance(message, Hello):
             _settle(self._hello, message)
         elif isinstance(message, Linked):
             _settle(self._linked, message)
@@ -101,7 +120,16 @@ class WorkerLink:
             if asked is not None:
                 _settle(asked, message)
         elif not isinstance(message, Closed):
+            if isinstance(message, Problem) and not message.component:
+                self._last_problem = message.text
             self._on_message(message)
+
+    def refused(self, reason: str) -> None:
+        """A message came that cannot be taken: told once, as a problem of this worker."""
+        self._missed = 0
+        if reason != self._last_problem:
+            _log.error("worker %s (process %d): %s", self.worker, self.pid, reason)
+            self.received(Problem("", -1, reason))
 
     def lost(self) -> None:
         """The connection ended."""
@@ -129,7 +157,8 @@ class WorkerLink:
         except TimeoutError as error:
             raise WorkerStartError(f"worker {self.worker}: not ready after {seconds:g} s; is an `initialize` blocking?") from error
         except BrokenError as error:
-            raise WorkerStartError(f"worker {self.worker}: its process ended before it was ready; see its output above") from error
+            why = await self.cause()
+            raise WorkerStartError(f"worker {self.worker}: its process ended before it was ready ({why}); see its output above") from error
         if hello.error:
             raise ComponentStartError(f"worker {self.worker} could not start:\n{hello.error}")
         self.address = Address(hello.host, hello.port, self.incarnation)
@@ -178,17 +207,65 @@ class WorkerLink:
         self._control.send(message)
 
     def beat(self) -> bool:
-        """Ask whether it is there; False when it has left three questions unanswered, thirty if it still starts."""
+        """Ask whether it is there, once a second; False when nothing came for three questions, thirty if it still starts.
+
+        One that computes is busy and not stopped, as far as can be seen from here: it is given `BUSY_SECONDS`.
+        """
         self._missed += 1
         self.send(Beat())
-        return self._missed <= (MOST_MISSED_AT_START if self.address is None else MOST_MISSED_BEATS)
+        before, self._computed = self._computed, self._handle.cpu_seconds() if self._missed >= MOST_MISSED_BEATS else None
+        most = MOST_MISSED_AT_START if self.address is None else MOST_MISSED_BEATS
+        if self._missed <= most:
+            return True
+        computes = before is not None and self._computed is not None and self._computed > before
+        if not computes or self._missed > BUSY_SECONDS:
+            self._given_up = f"it did not answer for {self._missed - 1} s" + (", though it computed" if computes else "")
+            return False
+        if self._missed == most + 1:
+            _log.warning("worker %s (process %d) does not answer, but computes; it has %d s", self.worker, self.pid, BUSY_SECONDS)
+        return True
+
+    @property
+    def stuck(self) -> Stuck | None:
+        """What its loop has not come back from, as it says itself, or, when it cannot even say so, that it is silent."""
+        if self.address is not None and self._missed > MOST_MISSED_BEATS + 1:
+            return Stuck("", -1, float(self._missed), "")
+        return self._stuck
+
+    async def cause(self) -> str:
+        """Why it is gone, as far as is known; once the connection has ended. Waits a moment for its process to have ended."""
+        status = await self._status(_ENDING_SECONDS)
+        if self._given_up:
+            said = self._given_up
+        elif status is None or status == UNTOLD:
+            said = "nobody can tell how its process ended"
+        elif self._was_there:
+            said = "it closed its control connection, which only its end may do; does user code close files that are not its own?"
+        else:
+            said = ended_text(status)
+        if self._stuck is not None and self._stuck.component:
+            said += f"; it had not come back from component {self._stuck.component!r} for {self._stuck.seconds:.0f} s"
+        return said + (f"; the last that it told: {brief(self._last_problem)}" if self._last_problem else "")
+
+    async def by_itself(self) -> bool:
+        """Whether its process is known to have ended of its own accord: not by SIGKILL, which comes from outside."""
+        status = await self._status(_ENDING_SECONDS)
+        return self._was_there or (not self._given_up and status not in (None, UNTOLD, -signal.SIGKILL))
+
+    async def _status(self, seconds: float) -> int | None:
+        """The exit status, waited for; None when it does not end."""
+        deadline = Deadline(self._clock, seconds)
+        while (status := self._handle.reap()) is None and not deadline.expired():  # noqa: ASYNC110 - the system does not tell
+            await asyncio.sleep(0.002)
+        return status
 
     def age(self) -> float:
         """Seconds since it was started."""
         return self._clock.now() - self._born
 
-    def kill(self) -> None:
-        """End the process at once."""
+    def kill(self, why: str = "") -> None:
+        """End the process at once; `why` is the cause of its end then."""
+        self._given_up = self._given_up or why
         self._handle.kill()
         self._control.close()
         self._handle.reap()
@@ -197,10 +274,30 @@ class WorkerLink:
         """Wait until the process has ended by itself, then end it."""
         if seconds:
             await asyncio.wait([self._gone], timeout=seconds)
+        if self._gone.done():  # the end of its connection is seen a moment before that of the process
+            self._was_there = await self._status(_MOMENT_SECONDS) is None and not self._given_up
         self.kill()
-        deadline = Deadline(self._clock, 2.0)
-        while self._handle.reap() is None and not deadline.expired():  # noqa: ASYNC110 - the system does not tell
-            await asyncio.sleep(0.002)
+        await self._status(_ENDING_SECONDS)
+
+
+def ended_text(status: int) -> str:
+    """How a process ended, in words."""
+    if status == -signal.SIGKILL:
+        return "its process was ended by SIGKILL: by somebody, or by the system for want of memory"
+    if status < 0:
+        try:
+            return f"its process was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"its process was ended by signal {-status}"
+    if status in _OWN:
+        return f"its process ended with status {status}: {_OWN[status]}"
+    return f"its process ended with status {status}, as by os._exit in user code"
+
+
+def brief(text: str) -> str:
+    """What a text says in one line: of a traceback in it the last one, which is the exception."""
+    first, *more = text.strip().splitlines() or [""]
+    return f"{first} {more[-1].strip()}" if more else first
 
 
 def _settle(future: asyncio.Future[T], value: T) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import gc
 import logging
 import os
@@ -12,6 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.component import LOGGER
 from pasps.clock import SystemClock
 from pasps.daemons.control_reports import ControlReports
-from pasps.daemons.control_thread import ControlThread
 from pasps.daemons.event_loop import new_event_loop
+from pasps.daemons.loop_watch import LoopWatch
+from pasps.daemons.master_link import MasterLink
 from pasps.daemons.messages import (
     Address,
     Awake,
@@ -34,6 +37,7 @@ from pasps.daemons.messages import (
     Hello,
     Launch,
     Linked,
+    Problem,
     ReadLog,
     RegisterAt,
     Start,
@@ -42,12 +46,14 @@ from pasps.daemons.messages import (
     Unmovable,
 )
 from pasps.daemons.step_loop import StepLoop, fail
+from pasps.daemons.tracebacks import users_traceback
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.movability import unmovable
 from pasps.runtime.snapshot import activity, take_counts
+from pasps.runtime.throttle import Throttle
 from pasps.runtime.worker import GARBAGE_THRESHOLDS, Surroundings, Worker
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
@@ -66,42 +72,70 @@ KeepRegistered = Callable[[RegisterAt, str, Address], Coroutine[Any, Any, None]]
 
 
 class WorkerProcess:
-    """Everything here runs on the event loop, except `_deliver`, which only asks the loop to call."""
+    """Made and run on the event loop that `run_worker` makes."""
 
     def __init__(self, control: socket.socket, log_file: Path | None = None, keep_registered: KeepRegistered | None = None) -> None:
         """`log_file` is where the process writes; None: to its parent's terminal. `keep_registered` is for workers of a cluster."""
         self._loop = asyncio.get_running_loop()
-        self._control = ControlThread(control, self._deliver)
         self._clock = SystemClock()
+        self._control = MasterLink(control, self._on_control, self._clock)
+        self._watch = LoopWatch(self._control, self._clock)
         self._worker: Worker
         self._endpoint: Endpoint
         self._listener: Listener | None = None
         self._incarnation = 0
-        self._steps = StepLoop(self._loop)
+        self._steps = StepLoop(self._loop, self._fail)
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: tuple[int, ...] = ()
-        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._throttle = Throttle(10.0, 5)
+        self.done = False
+        """Whether the master has said that it is over."""
         self._reached_by = control.getsockname()[0] if control.family in (socket.AF_INET, socket.AF_INET6) else "127.0.0.1"
         self._log_file = log_file
         self._keep_registered = keep_registered
 
-    async def run(self) -> None:
-        """Until the master says that it is over."""
+    def start(self) -> None:
+        """Hear the master, and speak to it from now on."""
         self._control.start()
-        await self._done
+        self._watch.start()
+
+    def finish(self) -> None:
+        """Say the last things."""
         self._control.flush(1.0)
 
-    # ---- control
+    # ---- what ends it, and what does not
 
-    def _deliver(self, message: ToWorker) -> None:
-        self._loop.call_soon_threadsafe(self._on_control, message)
+    def escaped(self, error: BaseException | None) -> None:
+        """User code has left the event loop by `sys.exit` or an interrupt, or (None) stopped it: told, and the worker goes on.
+
+        Only what was called by the loop itself gets here, a task or a callback that user code started, and nothing of that is ours.
+        """
+        if self._steps.broken:
+            self._fail(error or RuntimeError("the loop was stopped in the middle of a step"))
+        if error is None:
+            text = "user code stopped the worker's event loop (`loop.stop()`), which is not its own; the worker goes on"
+        else:
+            what = "sys.exit" if isinstance(error, SystemExit) else type(error).__name__
+            trace = users_traceback(error)
+            text = f"{what} in user code, in a task or callback that it started on the worker's loop: only that has ended\n{trace}"
+        for line in self._throttle.pass_on("", lambda: text, self._clock.now()):
+            _log.error("%s", line)
+            self._control.send(Problem("", -1, line))
+
+    def _fail(self, error: BaseException) -> None:
+        """Something of ours raised: say so, and end."""
+        self._control.send(Problem("", -1, "something of its own failed, so it ends:\n" + _told(error)))
+        self._control.flush(1.0)
+        fail(error)
+
+    # ---- control
 
     def _on_control(self, message: ToWorker) -> None:
         try:
             self._obey(message)
-        except Exception:  # noqa: BLE001 - as above
-            _log.exception("%s could not be carried out", type(message).__name__)
-            fail()
+        except BaseException as error:  # noqa: BLE001 - the daemon's door: half carried out is worse than ended
+            _log.error("%s could not be carried out", type(message).__name__)
+            self._fail(error)
 
     def _obey(self, message: ToWorker) -> None:
         if isinstance(message, Launch):
@@ -142,7 +176,7 @@ class WorkerProcess:
             self._build(blueprint, launch)
             self._listener = await listen(address_to_bind(launch.host, self._reached_by), 0, self._endpoint, self._accept)
             unmovable_tasks = self._unmovable(blueprint) if launch.workers > 1 else []
-        except Exception as error:  # noqa: BLE001 - the daemon's door: told to the master, who tells the user
+        except BaseException as error:  # noqa: BLE001 - the daemon's door: told to the master, who tells the user; sys.exit too
             self._control.send(Hello("", 0, error=_told(error)))
             return
         gc.collect()
@@ -152,6 +186,7 @@ class WorkerProcess:
         if launch.register_at is not None and self._keep_registered is not None:
             self._keep(self._keep_registered(launch.register_at, launch.worker, Address(host, port, launch.incarnation)))
         self._control.send(Hello(host, port, unmovable_tasks))
+        self._watch.telling = True
         self._loop.call_later(PULSE_SECONDS, self._pulse)
         self._steps.wake()
 
@@ -225,34 +260,69 @@ class WorkerProcess:
     # ---- the rest
 
     def _pulse(self) -> None:
+        self._loop.call_later(PULSE_SECONDS, self._pulse)  # first: spouts are asked below, and the next pulse must not depend on them
         signature = activity(self._worker)
         if signature != self._last:
             self._last = signature
             self._control.send(Counts(0, take_counts(self._worker, self._incarnation)))
-        self._loop.call_later(PULSE_SECONDS, self._pulse)
 
     def _close(self) -> None:
         if self._listener is not None:  # else it has not begun
             self._listener.close()
             self._worker.close()
         self._control.send(Closed())
-        if not self._done.done():
-            self._done.set_result(None)
+        self.done = True
+        self._loop.stop()
 
 
 def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
     return {task: SpoutStart.unpickled(start.position, start.debt, start.until) for task, start in starts.items()}
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     if isinstance(error, PaspsError):
         return str(error)
     return "".join(traceback.format_exception(error)).rstrip()
 
 
+def run_worker(make: Callable[[], WorkerProcess]) -> None:
+    """Run a worker until its master says that it is over. What user code lets out of the event loop does not end it.
+
+    A real interrupt is not raised here, so one that comes out of the loop is user code's: `main` lets the parent deal with
+    Ctrl-C, and where it is as Python has it, in a task of Spark, it ends the process.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_by_signal)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        loop = runner.get_loop()
+
+        async def begin() -> WorkerProcess:
+            process = make()
+            process.start()
+            return process
+
+        process = loop.run_until_complete(begin())
+        # no task runs all this: user code that cancels whatever it finds on the loop must not end the worker
+        while not process.done:
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                process.escaped(error)
+            else:
+                if not process.done:
+                    process.escaped(None)
+        process.finish()
+
+
+def _end_by_signal(number: int, _: object) -> None:
+    logging.shutdown()
+    os._exit(128 + number)
+
+
 def main() -> None:
     """Entry point of the process."""
     begin_logging()
+    faulthandler.enable()  # a crash in C says where, in the log
     # Ctrl-C goes to the whole terminal, and `timeout` sends SIGTERM to the whole group; the parent drains, and ends its workers
     # when that is done. A handler, since what is ignored or blocked would be so in processes that user code starts.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -260,11 +330,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     control = socket.socket(fileno=int(sys.argv[1]))
 
-    async def run() -> None:
-        await WorkerProcess(control).run()
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(run())
+    run_worker(partial(WorkerProcess, control))
     logging.shutdown()
     # threads of blocking bolts may still wait for something; they must not keep the process
     os._exit(0)

@@ -15,7 +15,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launcher import Launcher
 from pasps.daemons.keeper import Keeper
-from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Start, ToWorker, Unmovable
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Start, Stuck, ToWorker, Unmovable
 from pasps.daemons.worker_link import WorkerLink
 from pasps.errors import BrokenError, InvalidError
 
@@ -34,6 +34,8 @@ class WorkerInfo:
     host: str
     port: int
     incarnation: int = 1
+    stuck: Stuck | None = None
+    """What its event loop has not come back from for seconds, an endless loop perhaps; None: all is well."""
 
 
 class Workforce:
@@ -179,7 +181,15 @@ class Workforce:
     def infos(self) -> list[WorkerInfo]:
         """Those that are up, in order; one that is still starting is not."""
         links = [self.links[worker] for worker in sorted(self.links, key=self.ids.index)]
-        return [WorkerInfo(link.worker, link.pid, link.address.host, link.address.port, link.incarnation) for link in links if link.address]
+        return [
+            WorkerInfo(link.worker, link.pid, link.address.host, link.address.port, link.incarnation, link.stuck)
+            for link in links
+            if link.address
+        ]
+
+    def ages(self) -> dict[str, float]:
+        """For how many seconds each worker has lived that is up."""
+        return {worker: link.age() for worker, link in self.links.items() if link.address}
 
     async def watch(self) -> None:
         """Beats, without end: a worker that does not answer three of them is gone, whatever its process says."""

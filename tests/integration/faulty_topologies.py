@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import sys
+import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pasps import Bolt, EndOfInput, Grouping, Spout, Topology, TopologyContext, Tuple
+from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Topology, TopologyContext, Tuple, bolt
 from tests.integration.topologies import Journal, Numbers, WriteDown
 
 
@@ -167,3 +171,131 @@ class Travel(Topology):
 
     things = Things.spec()
     sink = Compare.spec(inputs={things: Grouping.ALL}, par=2, pool=2)
+
+
+class Trips(Bolt):
+    """Does to its worker what `test.trip` names, at number 50, and, unless that is over then, whenever it sees it again."""
+
+    outputs = ("n", "key")
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.trip = getattr(self, conf["test.trip"])
+        self.dir = Path(conf["test.dir"])
+
+    def process(self, tup: Tuple) -> None:
+        if tup.values[0] == 50:
+            self.trip()
+        self.emit(tup.values)
+
+    def exit(self) -> None:
+        os._exit(7)
+
+    def crash(self) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def loop(self) -> None:
+        while not (self.dir / "enough").exists():
+            time.monotonic()
+
+    def loop_in_c(self) -> None:
+        sum(range(200_000_000))  # seconds in which no other thread runs
+
+    def exit_in_a_task(self) -> None:
+        async def leave() -> None:
+            sys.exit(3)
+
+        self.task = asyncio.get_running_loop().create_task(leave())
+
+    def interrupt_in_a_callback(self) -> None:
+        def leave() -> None:
+            raise KeyboardInterrupt
+
+        asyncio.get_running_loop().call_soon(leave)
+
+    def stop_the_loop(self) -> None:
+        asyncio.get_running_loop().stop()
+
+    def cancel_all_tasks(self) -> None:
+        for task in asyncio.all_tasks():
+            task.cancel()
+
+
+class WithTrips(Topology):
+    config = {"topology.max.spout.pending": 100}
+    numbers = Numbers.spec()
+    trips = Trips.spec(inputs={numbers: Grouping.GLOBAL})
+    sink = WriteDown.spec(inputs=[trips])
+
+
+class SickPlace(Bolt):
+    """No instance lives for long on worker w1."""
+
+    outputs = ("n", "key")
+
+    def process(self, tup: Tuple) -> None:
+        if self.ctx.worker_id == "w1":
+            os._exit(7)
+        self.emit(tup.values)
+
+
+class WithASickPlace(Topology):
+    numbers = Numbers.spec()
+    bolt = SickPlace.spec(inputs={numbers: Grouping.SHUFFLE}, par=2, pool=2)
+    sink = WriteDown.spec(inputs=[bolt])
+
+
+class GoesAway(Bolt):
+    """Its first instance runs until it is killed; none can be made after that while the file `away` is there."""
+
+    outputs = ("n", "key")
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        if (Path(conf["test.dir"]) / "away").exists():
+            raise ConnectionError("the database is away")
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+
+class WithGoesAway(Topology):
+    numbers = Numbers.spec()
+    bolt = GoesAway.spec(inputs=[numbers], par=1, pool=4)
+    sink = WriteDown.spec(inputs=[bolt])
+
+
+@bolt(outputs=["n", "key"])
+def same(n: int, key: str) -> tuple[int, str]:
+    return n, key
+
+
+class Nowhere(BatchBolt):
+    def process_batch(self, tuples: list[Tuple]) -> None:
+        pass
+
+
+class Fast(Spout):
+    """As many tuples as anybody takes, tracked, until the file `enough` is there."""
+
+    outputs = ("n", "key")
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.next, self.enough = 0, Path(conf["test.dir"]) / "enough"
+
+    def next_tuple(self) -> None:
+        if self.next % 5000 == 0 and self.enough.exists():
+            raise EndOfInput
+        numbers = range(self.next, self.next + 500)
+        self.emit_batch([(n, "key") for n in numbers], list(numbers))
+        self.next += 500
+
+
+class Functions(Topology):
+    """A pipeline of functions, which leave the interpreter to other threads for an instant after each pass only."""
+
+    config = {"topology.max.spout.pending": 5000}
+    fast = Fast.spec()
+    first = same.spec(inputs=[fast])
+    second = same.spec(inputs=[first])
+    third = same.spec(inputs=[second])
+    fourth = same.spec(inputs=[third])
+    sink = Nowhere.spec(inputs=[fourth])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from pasps.activation import (
@@ -19,6 +20,7 @@ from pasps.activation import (
     without_worker,
 )
 from pasps.assignment import Need, place
+from pasps.errors import BrokenError
 
 NEEDS = {
     "words": Need(2, 2),
@@ -171,3 +173,9 @@ def test_a_task_that_could_not_leave_stays_on_a_replica_that_is_active_again() -
     assert back.components["count"].replica_of(5) == 5
     assert 5 in back.components["count"].active
     check(back)
+
+
+def test_no_replica_is_placed_while_nobody_lives() -> None:
+    table = without_worker(first_table(place(NEEDS, ["w0"]), {"w0": 1}), "w0")
+    with pytest.raises(BrokenError, match="no worker is alive, so no replica can be placed"):
+        with_active(table, "split", 5)

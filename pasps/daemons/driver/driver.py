@@ -185,7 +185,7 @@ class Driver:
 
     async def _wait_finished(self, master: TopologyMaster) -> None:
         with suppress(ClosedError):
-            await master.wait_finished(None)
+            await master.wait_finished(None, heed=False)
             self._end(Ending("finished", for_good=True, code=ENDED))
 
     def _obey(self) -> None:

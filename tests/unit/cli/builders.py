@@ -79,7 +79,8 @@ def frame(errors: Sequence[ErrorReport] = (), **given: Any) -> Frame:
     """The second of two frames, two seconds after the first."""
     frames = Frames(shapes(blueprint()), 2)
     frames.next(stats(1.0), 2, ())
-    return frames.next(stats(3.0, **given), 2, errors)
+    troubles = given.pop("troubles", ())
+    return frames.next(stats(3.0, **given), 2, errors, troubles=troubles)
 
 
 def outcome(

@@ -33,6 +33,10 @@ def test_the_exit_code_says_what_became_of_the_tuples(given: dict[str, Any], cod
     assert outcome(**given).exit_code == code
 
 
+def test_a_worker_that_cannot_live_at_the_end_is_a_failure() -> None:
+    assert outcome(emitted_first=5, acked=5, troubles=["worker w0 cannot live"]).exit_code == exit_codes.FAILED
+
+
 def test_the_help_names_every_code() -> None:
     named = {line.split()[0] for line in exit_codes.HELP.splitlines()[1:]}
     codes = (exit_codes.OK, exit_codes.BROKEN, exit_codes.INVALID, exit_codes.NOT_STARTED, exit_codes.LEFT_OVER, exit_codes.FAILED)

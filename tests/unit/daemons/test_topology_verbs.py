@@ -51,6 +51,9 @@ class Master:
     def workers(self) -> list[WorkerInfo]:
         return [WorkerInfo("w0", 41, "127.0.0.1", 7000)]
 
+    def troubles(self) -> list[str]:
+        return ["worker w0 cannot live"]
+
     async def stats(self) -> Stats:
         return stats(3.0)
 
@@ -98,6 +101,7 @@ def test_status_is_all_that_is_known() -> None:
     assert (status.workers_wanted, [worker.pid for worker in status.workers]) == (1, [41])
     assert [error.text for error in status.errors] == [str(number) for number in range(20, 30)]
     assert status.elastic == {"policy": "pasps"}
+    assert status.troubles == ("worker w0 cannot live",)
     assert Bench().call("status")["elastic"] is None
 
 

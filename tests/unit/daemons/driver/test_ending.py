@@ -17,6 +17,9 @@ class Master:
     def __init__(self, count: int) -> None:
         self.errors: deque[ErrorReport] = deque(report(f"error {number}") for number in range(count))
 
+    def troubles(self) -> list[str]:
+        return ["worker w1 cannot live: " + "x" * 100_000]
+
 
 def test_a_topology_that_never_ran_has_a_summary_of_nothing() -> None:
     summary = summary_of("words", "stopped", None, {}, None, "/runs/words")
