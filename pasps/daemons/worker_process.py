@@ -46,12 +46,12 @@ from pasps.daemons.messages import (
     Unmovable,
 )
 from pasps.daemons.step_loop import StepLoop, fail
-from pasps.daemons.tracebacks import users_traceback
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.movability import unmovable
+from pasps.runtime.reports import plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.throttle import Throttle
 from pasps.runtime.worker import GARBAGE_THRESHOLDS, Surroundings, Worker
@@ -116,8 +116,7 @@ class WorkerProcess:
             text = "user code stopped the worker's event loop (`loop.stop()`), which is not its own; the worker goes on"
         else:
             what = "sys.exit" if isinstance(error, SystemExit) else type(error).__name__
-            trace = users_traceback(error)
-            text = f"{what} in user code, in a task or callback that it started on the worker's loop: only that has ended\n{trace}"
+            text = f"{what} in user code, in a task or callback that it started on the worker's loop: only that has ended\n{told_of(error)}"
         for line in self._throttle.pass_on("", lambda: text, self._clock.now()):
             _log.error("%s", line)
             self._control.send(Problem("", -1, line))
@@ -280,9 +279,8 @@ def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
 
 
 def _told(error: BaseException) -> str:
-    if isinstance(error, PaspsError):
-        return str(error)
-    return "".join(traceback.format_exception(error)).rstrip()
+    """With our own frames: what is told here may be our fault."""
+    return plain(str(error) if isinstance(error, PaspsError) else "".join(traceback.format_exception(error)).rstrip())
 
 
 def run_worker(make: Callable[[], WorkerProcess]) -> None:
