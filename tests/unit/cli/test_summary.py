@@ -102,3 +102,17 @@ def test_who_blocks_its_workers_is_told_with_the_cure() -> None:
     assert plain_line(frame(doubled={"blocks": True})).count("blocks its workers") == 1
     assert summary_object(blocking)["components"]["doubled"]["blocks"] is True
     assert "blocks" not in summary_text(outcome())
+
+
+def test_what_keeps_it_from_working_is_in_the_line_and_in_the_summary() -> None:
+    trouble = "worker w0 cannot live: its process ended with status 7"
+    assert f"trouble: {trouble}" in plain_line(frame(troubles=[trouble]))
+    assert f"trouble    {trouble}" in summary_text(outcome(troubles=[trouble])).splitlines()
+
+
+def test_what_happened_to_a_worker_is_no_components() -> None:
+    told = report("worker w0 died: its process ended with status 7\nmore", component="")
+    text = summary_text(outcome(errors=[told]))
+    assert "errors     1:" in text
+    assert "  a worker:\n    worker w0 died: its process ended with status 7\n" in text
+    assert frame([told]).last_error == "worker w0 died: its process ended with status 7"

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pasps.cli.frame import first_frame
+from pasps.daemons.messages import Stuck
 from pasps.daemons.status import Status, status_from, status_object
 from pasps.errors import ProtocolError
 from pasps.metrics import EdgeStats, Histogram, Latency, ReplicaStats
@@ -45,3 +47,11 @@ def test_a_latency_that_is_not_known_stays_unknown() -> None:
 def test_what_is_none_is_refused(value: Any) -> None:
     with pytest.raises(ProtocolError, match="perhaps it is of another version"):
         status_from(value)
+
+
+def test_what_keeps_it_from_working_comes_with_it() -> None:
+    given = status()
+    stuck = replace(given.workers[0], stuck=Stuck("doubled", 3, 7.5, "doubling.py:9 in process"))
+    back = through_json(replace(given, workers=(stuck,), troubles=("worker w0 has not come back",)))
+    assert back.workers[0].stuck == stuck.stuck
+    assert first_frame(back).troubles == ("worker w0 has not come back",)
