@@ -8,6 +8,7 @@ PaspsError
 │   ├── GroupingError       a grouping that cannot serve its edge
 │   ├── EmitError           a value that does not fit the stream it was emitted to
 │   ├── WireError           a value that cannot travel between workers
+│   │   └── TooLargeError   it is larger than a frame
 │   ├── UnmovableError      an instance that cannot move between workers, so the change was refused
 │   └── PackageError        a package for a cluster that cannot be made, or that is none (cluster/package_layout)
 ├── ClosedError             the thing you use was closed, by you
@@ -112,8 +113,40 @@ class WireError(InvalidError):
 
     def __init__(self, type_name: str, *, component: str = "", stream: str = "", field: str = "", cure: str = "", row: int = -1) -> None:
         self.type_name, self.component, self.stream, self.field, self.cure, self.row = type_name, component, stream, field, cure, row
-        where = f"component {component!r}, stream {stream!r}, field {field!r}: " if component else ""
-        super().__init__(f"{where}a value of type {type_name} cannot travel between workers" + (f"; {cure}" if cure else ""))
+        super().__init__(f"{self._where()}a value of type {type_name} cannot travel between workers" + (f"; {cure}" if cure else ""))
+
+    def _where(self) -> str:
+        if not self.component:
+            return ""
+        return f"component {self.component!r}, stream {self.stream!r}" + (f", field {self.field!r}: " if self.field else ": ")
+
+    def of(self, component: str, stream: str) -> WireError:
+        """The same error, found where nobody knew whose value it was, with the name of who emitted it."""
+        if self.component:
+            return self
+        found = WireError(self.type_name, component=component, stream=stream, field=self.field, cure=self.cure, row=self.row)
+        found.__cause__ = self.__cause__
+        return found
+
+
+class TooLargeError(WireError):
+    """A tuple, or the state of a task, that takes more bytes than a frame holds."""
+
+    def __init__(self, what: str, size: int, limit: int, *, cure: str, component: str = "", stream: str = "") -> None:
+        super().__init__(what, component=component, stream=stream, cure=cure)
+        self.size, self.limit = size, limit
+        self.args = (
+            f"{self._where()}a {what} of {size} bytes cannot travel between workers: a frame holds {limit} "
+            f"(pasps.wire.max.frame.bytes); {self.cure}",
+        )
+
+    def of(self, component: str, stream: str) -> WireError:
+        """See `WireError.of`."""
+        return (
+            self
+            if self.component
+            else TooLargeError(self.type_name, self.size, self.limit, cure=self.cure, component=component, stream=stream)
+        )
 
 
 class UnmovableError(InvalidError):

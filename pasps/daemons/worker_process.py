@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ from pasps.runtime.reports import plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.throttle import Throttle
 from pasps.runtime.worker import GARBAGE_THRESHOLDS, Surroundings, Worker
+from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
@@ -214,7 +215,7 @@ class WorkerProcess:
             rows,
             settings.wire_pickle,
             settings.max_frame_bytes,
-            on_refused=self._worker.switchboard.refused,
+            on_refused=self._on_refused,
         )
         self._steps.drive(self._worker)
         self._worker.apply(launch.table, _starts(launch.starts))
@@ -249,7 +250,11 @@ class WorkerProcess:
         self._steps.wake()
 
     def _on_message(self, connection: Connection, message: Message) -> None:
-        self._worker.switchboard.on_message(connection.peer.worker, message)
+        self._worker.switchboard.on_message(connection.peer.worker, connection, message)
+        self._steps.wake()
+
+    def _on_refused(self, connection: Connection, refused: Sequence[Refusal]) -> None:
+        self._worker.switchboard.refused(connection.peer.worker, connection, refused)
         self._steps.wake()
 
     def _on_lost(self, connection: Connection, error: Exception | None) -> None:

@@ -58,6 +58,14 @@ class Batch:
             self.origin,
         )
 
+    def keep(self, positions: list[int]) -> None:
+        """Have only these rows from now on."""
+        same = self.edges is self.roots
+        self.rows = [self.rows[i] for i in positions]
+        self.roots = None if self.roots is None else [self.roots[i] for i in positions]
+        self.edges = self.roots if same or self.edges is None else [self.edges[i] for i in positions]
+        self.links = None if self.links is None else [self.links[i] for i in positions]
+
     def joins(self, other: Batch) -> bool:
         """Whether the other's rows may stand behind these in one batch."""
         return (

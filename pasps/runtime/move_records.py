@@ -31,6 +31,7 @@ class Departure:
 class Arrival:
     """A task that comes, or comes back. `before` is what was queued here already, older than what the handover brings.
 
+    `handed` is what came of the handover before its last part.
     `spare`: instance and `before` were given away already; they count only if the worker that got them dies.
     """
 
@@ -41,3 +42,4 @@ class Arrival:
     before: list[Batch] = field(default_factory=list)
     has_instance: bool = False
     spare: bool = False
+    handed: list[Batch] = field(default_factory=list)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pasps.api.blueprint import Blueprint
 from pasps.errors import ClosedError, PaspsError, WireError
 from pasps.runtime.ack_box import AckBox
 from pasps.runtime.batch import Batch
+from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.messages import Acks, Bundle, Credit, Fails, Load, Mark, Message, WireBatch
 from pasps.transport.values import RowWrapper
@@ -17,13 +18,14 @@ from pasps.transport.values import RowWrapper
 _log = logging.getLogger(__name__)
 
 Refuse = Callable[[Batch, WireError], None]
-"""A tuple that cannot travel: report it, and give its credit back."""
+"""A tuple that cannot travel: fail it, report it, and give its credit back to its `origin`."""
 
 
 class Peer:
     """A door to every task on that worker. Without a connection, what it is given fails: it is never sent later.
 
-    `sent` and `got` count tuples by edge since the connection was made; `marked` is the newest MARK from there.
+    `sent` and `got` count tuples by edge since the connection was made, without those that turned out to be unable to travel;
+    `marked` is the newest MARK from there.
     `early` is what came behind a MARK of a table that this worker has still to apply, with the version.
     """
 
@@ -73,6 +75,13 @@ class Peer:
             self._fail(batch)
         self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
 
+    def drop(self) -> None:
+        """Nothing more may come from there, or go there: by the newest table that worker is gone."""
+        connection = self.connection
+        self.lose()
+        if connection is not None:
+            connection.abort("its worker is gone, by the newest table")
+
     def accept(self, batch: Batch) -> None:
         """Take a batch for a task over there."""
         wired = self.wire(batch)
@@ -87,7 +96,7 @@ class Peer:
             self.flush()
 
     def wire(self, batch: Batch) -> WireBatch:
-        """The batch ready to be encoded; rows that cannot travel are refused, one by one."""
+        """The batch ready to be encoded; rows that cannot travel are refused, one by one, and taken out of it."""
         edge = self._blueprint.edges[batch.edge]
         fields = self._blueprint.components[edge.source].streams[edge.stream].fields
         try:
@@ -97,16 +106,7 @@ class Peer:
             for error in errors:
                 self._refuse(batch.part(error.row, error.row + 1), error)
             bad = {error.row for error in errors}
-            good = [i for i in range(len(batch.rows)) if i not in bad]
-            return WireBatch(
-                batch.edge,
-                batch.task,
-                batch.source,
-                rows,
-                None if batch.roots is None else [batch.roots[i] for i in good],
-                None if batch.edges is None else [batch.edges[i] for i in good],
-                None if batch.links is None else [batch.links[i] for i in good],
-            )
+            batch.keep([i for i in range(len(batch.rows)) if i not in bad])
         return WireBatch(
             batch.edge, batch.task, batch.source, rows, batch.roots, None if batch.edges is batch.roots else batch.edges, batch.links
         )
@@ -158,9 +158,14 @@ class Peer:
             return
         for batch in bundle.batches:
             self.sent[batch.edge] = self.sent.get(batch.edge, 0) + len(batch.rows)
-        if not self.send(bundle):
+        refused = self._send(bundle)
+        if refused is None:
             for batch in bundle.batches:
                 self._fail(batch)
+            return
+        for refusal in refused:
+            self.sent[refusal.batch.edge] -= len(refusal.batch.rows)
+        self.refuse(refused)
 
     def mark(self, version: int) -> None:
         """Everything before this was routed by tables older than `version`."""
@@ -168,14 +173,33 @@ class Peer:
         self.send(Mark(version))
 
     def send(self, message: Message) -> bool:
-        """Send one message now; False when there is no connection (its loss is noticed elsewhere)."""
+        """Send one message now; False when there is no connection (its loss is noticed elsewhere).
+
+        Raises:
+            WireError: it is larger than a frame, and cannot be cut.
+        """
+        refused = self._send(message)
+        self.refuse(refused or ())
+        return refused is not None
+
+    def _send(self, message: Message) -> Sequence[Refusal] | None:
         if self.connection is None:
-            return False
+            return None
         try:
-            self.connection.send(message)
+            return self.connection.send(message)
         except WireError:
             raise
         except (ClosedError, PaspsError) as error:
             _log.debug("worker %s: %s not sent: %s", self.id, type(message).__name__, error)
-            return False
-        return True
+            return None
+
+    def refuse(self, refused: Sequence[Refusal], origin: str = "") -> None:
+        """These rows cannot travel; `origin` is whose credit they hold unless they say so themselves, empty for this worker's own."""
+        for refusal in refused:
+            self._refuse(received(refusal.batch, refusal.origin or origin), refusal.error)
+
+
+def received(wired: WireBatch, origin: str) -> Batch:
+    """A batch as it came from worker `origin`."""
+    edges = wired.roots if wired.edges is None else wired.edges
+    return Batch(wired.edge, wired.task, wired.source, wired.rows, wired.roots, edges, wired.links, origin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pasps.errors import ProtocolError, WireError
 from pasps.runtime.ack_courier import AckCourier
@@ -11,11 +11,12 @@ from pasps.runtime.batch import Batch
 from pasps.runtime.draining import Draining
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.parts import Parts
-from pasps.runtime.peer import Peer
+from pasps.runtime.peer import Peer, received
 from pasps.runtime.table_keeper import TableKeeper
 from pasps.runtime.task_moves import TaskMoves
+from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
-from pasps.transport.messages import Bundle, Echo, Handover, Mark, Message, Probe, Took, WireBatch
+from pasps.transport.messages import Bundle, Echo, Handover, Mark, Message, Probe, Took
 
 _log = logging.getLogger(__name__)
 
@@ -81,9 +82,17 @@ class Switchboard:
 
     # ---- what peers send
 
-    def on_message(self, worker: str, message: Message) -> None:
-        """Take it. Raises ProtocolError, which ends the connection, when it makes no sense."""
-        peer = self._parts.peers[worker]
+    def on_message(self, worker: str, connection: Connection, message: Message) -> None:
+        """Take it. Raises ProtocolError, which ends the connection, when it makes no sense.
+
+        What comes on a connection that is not, or not any more, the one with that worker is dropped, whatever it is: the worker
+        was lost, by the table that is applied here or in the eyes of its successor, and what it sent last was still on the way.
+        Its tuples and acks belong to roots that the fence of that loss fails, its credit was given up, and its marks would be
+        taken for those of its successor.
+        """
+        peer = self._current(worker, connection)
+        if peer is None:
+            return
         match message:
             case Bundle():
                 try:
@@ -102,6 +111,13 @@ class Switchboard:
             case Echo(number):
                 self._moves.echoed(worker, number)
                 self._draining.go_on()
+
+    def _current(self, worker: str, connection: Connection) -> Peer | None:
+        peer = self._parts.peers.get(worker)
+        if peer is not None and peer.connection is connection:
+            return peer
+        connection.abort(f"worker {worker} is not at its other end any more")
+        return None
 
     def _on_bundle(self, peer: Peer, bundle: Bundle) -> None:
         table = self._keeper.table
@@ -143,24 +159,24 @@ class Switchboard:
     # ---- what cannot travel
 
     def _refuse(self, batch: Batch, error: WireError) -> None:
-        """A tuple that cannot be sent fails, is reported, and holds no credit."""
+        """A tuple that cannot travel fails, is reported where it was emitted, and holds no credit."""
         edge = self._parts.blueprint.edges[batch.edge]
         self._fail(batch)
-        self._parts.targets[edge.target][batch.task].release(len(batch.rows))
-        self._report(edge.source, batch.source, error)
-
-    def refused(self, wired: WireBatch, error: WireError) -> None:
-        """A connection could not send, or could not read, one row: its tuple fails, and its sender gets its credit back."""
-        batch = received(wired, "")
-        edge, table = self._parts.blueprint.edges[batch.edge], self._keeper.table
-        if table is None or isinstance(self._parts.targets[edge.target][batch.task].door, Peer):
-            self._refuse(batch, error)
-            return
-        self._fail(batch)
-        self._report(edge.source, batch.source, error)
-        first_task = self._parts.blueprint.components[edge.source].first_task
-        batch.origin = table.components[edge.source].worker_of(batch.source - first_task)
         self.release(edge.target)(batch, len(batch.rows))
+        self._report(edge.source, batch.source, error.of(edge.source, edge.stream))
+
+    def refused(self, worker: str, connection: Connection, refused: Sequence[Refusal]) -> None:
+        """Rows came from that worker which cannot be had in this process."""
+        peer = self._current(worker, connection)
+        if peer is None:
+            return
+        try:
+            for refusal in refused:
+                if not refusal.origin:  # else it was handed over, which is not counted as sent
+                    peer.got[refusal.batch.edge] = peer.got.get(refusal.batch.edge, 0) + len(refusal.batch.rows)
+            peer.refuse(refused, peer.id)
+        except (IndexError, KeyError) as error:
+            raise ProtocolError(f"worker {worker} names what this topology does not have: {error!r}") from error
 
     def _fail(self, batch: Batch) -> None:
         if batch.roots is not None:
@@ -185,9 +201,3 @@ def releaser(parts: Parts, component: str) -> Callable[[Batch, int], None]:
             peer.credit(index, batch.task, count)
 
     return release
-
-
-def received(wired: WireBatch, origin: str) -> Batch:
-    """A batch as it came from worker `origin`."""
-    edges = wired.roots if wired.edges is None else wired.edges
-    return Batch(wired.edge, wired.task, wired.source, wired.rows, wired.roots, edges, wired.links, origin)

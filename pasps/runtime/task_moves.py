@@ -15,7 +15,6 @@ table names the old one again, which still has everything.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from pasps.errors import Interrupt
 from pasps.runtime.batch import Batch
@@ -26,9 +25,10 @@ from pasps.runtime.hosting import Hosting
 from pasps.runtime.late_starts import LateStarts
 from pasps.runtime.move_records import Arrival, Departure
 from pasps.runtime.parts import Parts
+from pasps.runtime.peer import received
 from pasps.runtime.replica_pool import Key
 from pasps.runtime.task_slot import TaskSlot
-from pasps.transport.messages import Handover, Took, WireBatch
+from pasps.transport.messages import Handover, Took
 
 _log = logging.getLogger(__name__)
 
@@ -36,13 +36,12 @@ _log = logging.getLogger(__name__)
 class TaskMoves:
     """The moves of one worker; `progress` must be called whenever marks came in or steps were made."""
 
-    def __init__(self, parts: Parts, hosting: Hosting, receive: Callable[[WireBatch, str], Batch], late: LateStarts) -> None:
+    def __init__(self, parts: Parts, hosting: Hosting, late: LateStarts) -> None:
         self._names = list(parts.blueprint.components)
         self._residents = parts.residents
         self._hosting = hosting
         self._peers = parts.peers
         self._reports = parts.reports
-        self._receive = receive
         self._late = late
         self._hosts = HostChanges(parts.residents, hosting)
         self._leaving = Departures(parts, hosting, self._hosts)
@@ -50,7 +49,6 @@ class TaskMoves:
         self.arrivals: dict[Key, Arrival] = {}
         self.took = self._leaving.took
         self.echoed = self._leaving.echoed
-        self.link_lost = self._leaving.link_lost
         self.link_made = self._leaving.link_made
 
     def __bool__(self) -> bool:
@@ -131,16 +129,29 @@ class TaskMoves:
         key = (self._names[message.component], message.task)
         arrival = self.arrivals.get(key)
         if arrival is None or arrival.source != peer:
+            if message.more:
+                return
             if key in self._residents.slots and key not in self.departures and arrival is None:
                 self._peers[peer].send(Took(message.version, message.component, message.task))  # it was here: the answer got lost
             else:
                 _log.warning("task %s[%d] handed over by %s was not awaited", *key, peer)
             return
+        batches = [received(batch, origin or peer) for batch, origin in zip(message.batches, message.origins, strict=True)]
+        if message.more:
+            arrival.handed += batches
+            return
         if message.kept or not self._take_state(arrival, message):
             return
-        batches = [self._receive(batch, origin or peer) for batch, origin in zip(message.batches, message.origins, strict=True)]
+        arrival.handed += batches
         self._peers[peer].send(Took(message.version, message.component, message.task))
-        self._finish_arrival(key, batches)
+        self._finish_arrival(key, arrival.handed)
+
+    def link_lost(self, peer: str) -> None:
+        """What was on the way to or from there is lost; it is handed over again, from the beginning, by the next connection."""
+        self._leaving.link_lost(peer)
+        for arrival in self.arrivals.values():
+            if arrival.source == peer:
+                arrival.handed = []
 
     def _take_state(self, arrival: Arrival, message: Handover) -> bool:
         """Give the slot its instance; False when that failed: then it goes back to where it came from."""

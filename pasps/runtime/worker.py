@@ -28,7 +28,7 @@ from pasps.runtime.parts import Parts, ack_box_for, targets_of
 from pasps.runtime.pump import Pump
 from pasps.runtime.replica_pool import Key, ReplicaState
 from pasps.runtime.reports import Reports, let_go, told_of
-from pasps.runtime.switchboard import Switchboard, received, releaser
+from pasps.runtime.switchboard import Switchboard, releaser
 from pasps.runtime.table_keeper import Positions, TableKeeper
 from pasps.runtime.task_moves import TaskMoves
 from pasps.runtime.throttle import Throttle
@@ -79,7 +79,7 @@ class Worker:
         self._throttle = Throttle(self.settings.error_throttle_seconds, self.settings.max_error_reports)
         self.hosting = Hosting(blueprint, self._services(around))
         late = LateStarts(self.residents, self.hosting, around.clock, self.timers.call_at)
-        self.moves = TaskMoves(parts, self.hosting, received, late)
+        self.moves = TaskMoves(parts, self.hosting, late)
         self.keeper = TableKeeper(parts, self.hosting, self.moves, late)
         late.moves, late.place_spouts, late.started = self.moves.has, self._place_spouts, self._started
         self._draining = Draining(parts, self.keeper, self.moves, self.hosting)
@@ -142,6 +142,10 @@ class Worker:
         self._courier.deliver()
         for peer in self.peers.values():
             peer.flush()
+        if self.acks:  # of tuples that turned out to be unable to travel
+            self._courier.deliver()
+            for peer in self.peers.values():
+                peer.flush()
 
     def next_at(self) -> float | None:
         """When `step` has something to do even if nothing arrives."""
@@ -155,7 +159,7 @@ class Worker:
         for worker, incarnation in old.workers.items() if old is not None else ():
             peer = self.peers.get(worker)
             if peer is not None and peer.incarnation == incarnation and table.workers.get(worker) != incarnation:
-                self.peers.pop(worker).lose()
+                self.peers.pop(worker).drop()
                 self.moves.link_lost(worker)
         self.keeper.apply(table, positions)
         self.switchboard.take_early()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from pasps.errors import BrokenError
 from pasps.runtime.worker import Worker
+from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
 from pasps.transport.inproc import InprocLink
@@ -40,6 +41,7 @@ class Net:
             (rows[one.id], rows[other.id]),
             self._allow_pickle,
             self._most_frame_bytes,
+            (self._refuse(one, other.id), self._refuse(other, one.id)),
         )
         self.links[names] = link
         for i in (0, 1):
@@ -51,7 +53,11 @@ class Net:
 
     @staticmethod
     def _deliver(worker: Worker, peer: str) -> Callable[[Connection, Message], None]:
-        return lambda connection, message: worker.switchboard.on_message(peer, message)
+        return lambda connection, message: worker.switchboard.on_message(peer, connection, message)
+
+    @staticmethod
+    def _refuse(worker: Worker, peer: str) -> Callable[[Connection, Sequence[Refusal]], None]:
+        return lambda connection, refused: worker.switchboard.refused(peer, connection, refused)
 
     @staticmethod
     def _lose(worker: Worker, peer: str) -> Callable[[Connection, Exception | None], None]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import msgspec
 
-from pasps.errors import ProtocolError, WireError
+from pasps.errors import ProtocolError, TooLargeError, WireError
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
-from pasps.transport.messages import Acks, Bundle, Define, Handover, Message, WireBatch
+from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, WireBatch
 from pasps.transport.unwrap import Unwrapper, first_unusable
-from pasps.transport.values import RowWrapper, mended
+from pasps.transport.values import RowWrapper, mended, told
 
 DEFAULT_MOST_BYTES = 256 * 2**20
 """Largest frame by default: a batch is far smaller, the state of a keyed task that moves may not be."""
@@ -19,42 +20,68 @@ DEFAULT_MOST_BYTES = 256 * 2**20
 _FIRST_BYTES = 2048
 """Room a frame starts with; growing from nothing costs more than clearing this."""
 
-Refused = Callable[[WireBatch, WireError], None]
-"""Called with a batch of one row that was left out and why: its tuple has to be failed, and nobody else will give back its credit.
+_Item = TypeVar("_Item")
 
-On the sending side for a row that is larger than a frame; on the receiving side, before the rest of its message, for one with a
-value that cannot be had in that process, such as one of a class that only its peer can import.
-"""
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was left out of a message, as a batch of its own, and why: its tuple has to be failed, and its credit given back.
+
+    `origin` is the worker whose credit it holds where the message says so (a handover); empty: that of who sent the message.
+    """
+
+    batch: WireBatch
+    error: WireError
+    origin: str = ""
 
 
 class Encoder:
     """Messages of one connection to frames; keeps which classes its peer knows already. Never blocks."""
 
-    def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES, on_refused: Refused | None = None) -> None:
+    def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES) -> None:
         """`rows` is the wrapper through which all rows came that will be given to `encode`."""
         self._defines = rows.classes.defines
         self._defined = 0
         self._most_bytes = min(most_bytes, MOST_BYTES)
-        self._on_refused = on_refused
         self._encode_into = msgspec.msgpack.Encoder().encode_into
 
-    def encode(self, message: Message) -> list[bytearray]:
+    def encode(self, message: Message, refused: list[Refusal] | None = None) -> list[bytearray]:
         """The frames, header included, in the order to send them: new classes first, then the message.
 
-        A bundle that is larger than a frame becomes several; a row that is larger by itself is left out and given to `on_refused`.
+        A bundle or handover that is larger than a frame becomes several; a row that is larger by itself is left out and put
+        into `refused`.
 
         Raises:
-            WireError: a message other than a bundle, a handover above all, is larger than a frame; or there is no `on_refused`.
+            WireError: what cannot be cut, the state of a task above all, is larger than a frame; or a row, and there is no `refused`.
         """
-        frame = self._frame(message)
-        frames = [frame] if len(frame) - HEADER_BYTES <= self._most_bytes else self._split(message)
+        frames = self._frames(message, refused)
         if self._defined < len(self._defines):
             # after the message was encoded: nothing is counted as sent when that failed
-            frames[:0] = [self._frame(define) for define in self._defines[self._defined :]]
+            frames[:0] = [seal(self._encoded(define)) for define in self._defines[self._defined :]]
             self._defined = len(self._defines)
         return frames
 
-    def _frame(self, message: Message) -> bytearray:
+    def _frames(self, message: Message, refused: list[Refusal] | None) -> list[bytearray]:
+        """The frame of a message, or those of the parts into which it has to be cut."""
+        try:
+            frame = self._encoded(message)
+        except Exception as error:  # noqa: BLE001 - longer than MessagePack can say, or what nobody foresaw: costs its row, found by cutting
+            failure: WireError = WireError("tuple", cure=f"it cannot be encoded ({told(error)})")
+            failure.__cause__ = error
+        else:
+            size = len(frame) - HEADER_BYTES
+            if size <= self._most_bytes:
+                return [seal(frame)]
+            failure = _too_large(message, size, self._most_bytes)
+        halves = _halves(message)
+        if halves:
+            return [frame for half in halves for frame in self._frames(half, refused)]
+        if refused is None or not isinstance(message, Bundle | Handover) or not message.batches:
+            raise failure
+        refused.append(Refusal(message.batches[0], failure, message.origins[0] if isinstance(message, Handover) else ""))
+        return []
+
+    def _encoded(self, message: Message) -> bytearray:
         frame = bytearray(_FIRST_BYTES)
         try:
             self._encode_into(message, frame, HEADER_BYTES)
@@ -63,29 +90,74 @@ class Encoder:
                 raise
             batches = [msgspec.structs.replace(batch, rows=mended(batch.rows)) for batch in message.batches]
             self._encode_into(msgspec.structs.replace(message, batches=batches), frame, HEADER_BYTES)
-        return seal(frame)
+        return frame
 
-    def _split(self, message: Message) -> list[bytearray]:
-        """Frames of a message that is too large for one."""
-        if not isinstance(message, Bundle):
-            raise WireError(type(message).__name__, cure=f"it is larger than the {self._most_bytes} bytes of a frame")
-        frames = [self._frame(Bundle([], message.credits, message.acks, message.fails, message.loads))]
-        for batch in message.batches:
-            frames += self._batch_frames(batch)
-        return frames
 
-    def _batch_frames(self, batch: WireBatch) -> list[bytearray]:
-        frame = self._frame(Bundle([batch]))
-        if len(frame) - HEADER_BYTES <= self._most_bytes:
-            return [frame]
-        if len(batch.rows) > 1:
-            middle = len(batch.rows) // 2
-            return self._batch_frames(_part(batch, 0, middle)) + self._batch_frames(_part(batch, middle, None))
-        error = WireError("tuple", cure=f"it takes {len(frame)} bytes and a frame holds {self._most_bytes}; send a reference to it instead")
-        if self._on_refused is None:
-            raise error
-        self._on_refused(batch, error)
-        return []
+def _too_large(message: Message, size: int, limit: int) -> TooLargeError:
+    if isinstance(message, Handover) and not message.batches:
+        return TooLargeError("pickled task", size, limit, cure="let the task keep less, or raise the setting")
+    what = "tuple" if isinstance(message, Bundle | Handover) else type(message).__name__
+    return TooLargeError(what, size, limit, cure="send a reference to it instead, or raise the setting")
+
+
+def _halves(message: Message) -> tuple[Message, ...]:
+    """Two messages that say what one says, in its order; none when it cannot be cut any further."""
+    if isinstance(message, Handover):
+        return _handover_halves(message)
+    return _bundle_halves(message) if isinstance(message, Bundle) else ()
+
+
+def _bundle_halves(whole: Bundle) -> tuple[Bundle, ...]:
+    beside: tuple[list[Any], ...] = (whole.credits, whole.acks, whole.fails, whole.loads)
+    if whole.batches and any(beside):
+        return msgspec.structs.replace(whole, batches=[]), Bundle(whole.batches)
+    if whole.batches:
+        return tuple(Bundle(batches) for batches in _cut_batches(whole.batches))
+    if max(len(part) for part in beside) > 1:
+        credits, acks, fails, loads = _cut(whole.credits), _cut(whole.acks), _cut(whole.fails), _cut(whole.loads)
+        return tuple(Bundle([], credits[i], acks[i], fails[i], loads[i]) for i in (0, 1))
+    if (whole.credits or whole.acks) and (whole.fails or whole.loads):
+        return Bundle([], whole.credits, whole.acks), Bundle([], [], [], whole.fails, whole.loads)
+    if whole.acks and whole.credits:
+        return Bundle([], whole.credits), Bundle([], [], whole.acks)
+    if whole.fails and whole.loads:
+        return Bundle([], [], [], whole.fails), Bundle([], [], [], [], whole.loads)
+    if whole.acks and len(whole.acks[0].roots) > 1:
+        return tuple(Bundle([], [], [acks]) for acks in _cut_acks(whole.acks[0]))
+    if whole.fails and len(whole.fails[0].roots) > 1:
+        return tuple(Bundle([], [], [], [Fails(whole.fails[0].owner, roots)]) for roots in _cut(whole.fails[0].roots))
+    return ()
+
+
+def _handover_halves(whole: Handover) -> tuple[Handover, ...]:
+    def queue(batches: list[WireBatch], origins: list[str]) -> Handover:
+        return Handover(whole.version, whole.component, whole.task, None, batches, origins, more=True)
+
+    if not whole.batches:
+        return ()
+    if not whole.more:
+        return queue(whole.batches, whole.origins), msgspec.structs.replace(whole, batches=[], origins=[])
+    origins = _cut(whole.origins) if len(whole.origins) > 1 else [whole.origins, whole.origins]
+    return tuple(queue(batches, origins[i]) for i, batches in enumerate(_cut_batches(whole.batches)))
+
+
+def _cut(items: list[_Item]) -> list[list[_Item]]:
+    middle = len(items) // 2
+    return [items[:middle], items[middle:]]
+
+
+def _cut_batches(batches: list[WireBatch]) -> list[list[WireBatch]]:
+    """Two halves, of the rows where there is but one batch; none for a single row."""
+    if len(batches) > 1:
+        return _cut(batches)
+    middle = len(batches[0].rows) // 2
+    return [[_part(batches[0], 0, middle)], [_part(batches[0], middle, None)]] if middle else []
+
+
+def _cut_acks(acks: Acks) -> list[Acks]:
+    roots = _cut(acks.roots)
+    deltas = [None, None] if acks.deltas is None else _cut(acks.deltas)
+    return [Acks(acks.owner, roots[i], deltas[i]) for i in (0, 1)]
 
 
 def _part(batch: WireBatch, start: int, end: int | None) -> WireBatch:
@@ -99,17 +171,19 @@ def _part(batch: WireBatch, start: int, end: int | None) -> WireBatch:
 class Decoder:
     """Frames of one connection to messages; keeps the classes its peer has defined. Only for authenticated peers."""
 
-    def __init__(self, allow_pickle: bool = False, on_refused: Refused | None = None) -> None:
+    def __init__(self, allow_pickle: bool = False) -> None:
         self._definitions = Definitions()
         self._unwrapper = Unwrapper(self._definitions, allow_pickle)
-        self._on_refused = on_refused
         self._decode = msgspec.msgpack.Decoder(Message, ext_hook=self._unwrapper.ext_hook).decode
 
-    def decode(self, payload: bytes | bytearray | memoryview) -> Message | None:
+    def decode(self, payload: bytes | bytearray | memoryview, refused: list[Refusal] | None = None) -> Message | None:
         """The message, or None for one that concerned the decoder alone. Nothing in it refers to `payload`'s memory.
 
+        A row with a value that cannot be had in this process, such as one of a class that only its peer can import, is left
+        out and put into `refused`.
+
         Raises:
-            ProtocolError: it is none, whatever the bytes are; or a row has to be refused and there is no `on_refused`.
+            ProtocolError: it is none, whatever the bytes are; or a row has to be left out and there is no `refused`.
         """
         self._unwrapper.unusable.clear()
         try:
@@ -128,19 +202,19 @@ class Decoder:
             return None
         elif isinstance(message, Handover):
             _check_handover(message)
-        if self._unwrapper.unusable:
-            for batch in message.batches if isinstance(message, Bundle | Handover) else ():
-                self._take_out_unusable(batch)
+        if self._unwrapper.unusable and isinstance(message, Bundle | Handover):
+            for index, batch in enumerate(message.batches):
+                self._take_out_unusable(batch, message.origins[index] if isinstance(message, Handover) else "", refused)
         return message
 
-    def _take_out_unusable(self, batch: WireBatch) -> None:
+    def _take_out_unusable(self, batch: WireBatch, origin: str, refused: list[Refusal] | None) -> None:
         errors = [first_unusable(row) for row in batch.rows]
         good = [index for index, error in enumerate(errors) if error is None]
         for index, error in enumerate(errors):
             if error is not None:
-                if self._on_refused is None:
+                if refused is None:
                     raise ProtocolError(f"batch of edge {batch.edge}: {error}") from error
-                self._on_refused(_part(batch, index, index + 1), error)
+                refused.append(Refusal(_part(batch, index, index + 1), error, origin))
         batch.rows = [batch.rows[index] for index in good]
         batch.roots = None if batch.roots is None else [batch.roots[index] for index in good]
         batch.edges = None if batch.edges is None else [batch.edges[index] for index in good]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pasps.transport.codec import Refusal
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
 
@@ -27,13 +28,15 @@ class Connection(Protocol):
     def peer(self) -> Identity:
         """Who is at the other end, proved."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Sequence[Refusal]:
         """Hands a message to the system at once or as soon as it takes it; messages arrive in order, or the connection is lost.
+
+        Returns the rows that were left out because they are larger than a frame; nobody but the caller hears of them.
 
         Raises:
             ClosedError: `close` or `abort` was called on this end.
             BrokenError: the connection is lost; what it had not delivered will not be.
-            WireError: the message is too large, see `Encoder.encode`; the connection goes on.
+            WireError: the message is too large, see `Encoder.encode`; nothing of it was sent, and the connection goes on.
         """
 
     def close(self, reason: str = "") -> None:
@@ -48,6 +51,9 @@ class Connection(Protocol):
 
 OnMessage = Callable[[Connection, Message], None]
 """Called for each message in the order it was sent; never after `OnLost`, nor after `close` or `abort` on this end."""
+
+OnRefused = Callable[[Connection, Sequence[Refusal]], None]
+"""Called with the rows that came and cannot be had in this process, before the rest of their message."""
 
 OnLost = Callable[[Connection, Exception | None], None]
 """Called once for each connection that was accepted or dialled; None when this end closed it, else why it is lost.

@@ -6,10 +6,11 @@ Keeps the contract of `connection.Connection` as `tcp` does; what differs is tha
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from pasps.errors import BrokenError, ClosedError, PaspsError
-from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refused
-from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage
+from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refusal
+from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage, OnRefused
 from pasps.transport.frames import FrameReader
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
@@ -27,27 +28,29 @@ class InprocConnection:
         rows: RowWrapper,
         allow_pickle: bool,
         most_frame_bytes: int,
-        on_refused: Refused | None,
+        on_refused: OnRefused | None,
     ) -> None:
         self.peer = peer
         self.outbox: deque[bytearray] = deque()
-        self._on_message, self._on_lost = on_message, on_lost
-        self._encoder = Encoder(rows, most_frame_bytes, on_refused)
-        self._decoder = Decoder(allow_pickle, on_refused)
+        self._on_message, self._on_lost, self._on_refused = on_message, on_lost, on_refused
+        self._encoder = Encoder(rows, most_frame_bytes)
+        self._decoder = Decoder(allow_pickle)
         self._reader = FrameReader(most_frame_bytes)
         self._is_closing = self._is_lost = False
         self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Sequence[Refusal]:
         """See `Connection.send`; it waits for `InprocLink.pump`."""
         if self._is_closing:
             raise ClosedError(f"connection with {self.peer}: it is closed")
         if self._is_lost:
             raise BrokenError(f"connection with {self.peer}: it is lost")
-        frames = self._encoder.encode(message)
+        refused: list[Refusal] = []
+        frames = self._encoder.encode(message, refused)
         self.outbox += frames
         self._frames_out += len(frames)
         self._bytes_out += sum(map(len, frames))
+        return refused
 
     def close(self, reason: str = "") -> None:
         """See `Connection.close`."""
@@ -74,7 +77,11 @@ class InprocConnection:
                 if self._is_closing or self._is_lost:
                     break
                 self._frames_in += 1
-                if (message := self._decoder.decode(payload)) is not None:
+                refused: list[Refusal] | None = None if self._on_refused is None else []
+                message = self._decoder.decode(payload, refused)
+                if refused and self._on_refused is not None:
+                    self._on_refused(self, refused)
+                if message is not None:
                     self._on_message(self, message)
         except PaspsError as error:
             return error
@@ -99,11 +106,19 @@ class InprocLink:
         rows: tuple[RowWrapper, RowWrapper] | None = None,
         allow_pickle: bool = False,
         most_frame_bytes: int = DEFAULT_MOST_BYTES,
-        on_refused: Refused | None = None,
+        on_refused: tuple[OnRefused, OnRefused] | None = None,
     ) -> None:
         wrappers = rows or (RowWrapper(allow_pickle), RowWrapper(allow_pickle))
         first, second = (
-            InprocConnection(identities[1 - i], on_message[i], on_lost[i], wrappers[i], allow_pickle, most_frame_bytes, on_refused)
+            InprocConnection(
+                identities[1 - i],
+                on_message[i],
+                on_lost[i],
+                wrappers[i],
+                allow_pickle,
+                most_frame_bytes,
+                None if on_refused is None else on_refused[i],
+            )
             for i in (0, 1)
         )
         self.ends = (first, second)

@@ -82,6 +82,7 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
     `kept` True: the sender could not pickle it and keeps it; what was held must come back with the next table.
     `origins[i]` is the worker whose credit `batches[i]` holds. `finished`: see `TaskSlot`. `unacked` tuples are in its state,
     neither acked nor failed.
+    `more` True: a part of the queue alone; the parts behind it, and the state with the last, follow on the same connection.
     """
 
     version: int
@@ -93,6 +94,7 @@ class Handover(msgspec.Struct, array_like=True, tag=2):
     kept: bool = False
     finished: bool = False
     unacked: int = 0
+    more: bool = False
 
 
 class Took(msgspec.Struct, array_like=True, tag=3):

@@ -9,14 +9,14 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from pasps.errors import AuthenticationError, BrokenError, ClosedError, InvalidError, PaspsError, ProtocolError
 from pasps.transport import handshake
-from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refused
-from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage
+from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refusal
+from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage, OnRefused
 from pasps.transport.frames import HEADER_BYTES, FrameReader, seal
 from pasps.transport.handshake import MOST_HANDSHAKE_BYTES, NONCE_BYTES, Identity, Incarnations, Steps
 from pasps.transport.messages import Message
@@ -31,7 +31,7 @@ LEAST_SECRET_BYTES = 16
 class Endpoint:
     """What all connections of a worker share: who it is, what it trusts, and whom it calls.
 
-    `rows` is the wrapper of all rows it sends; see `codec.Refused` for `on_refused`. All callbacks run on the event loop.
+    `rows` is the wrapper of all rows it sends. All callbacks run on the event loop.
     """
 
     identity: Identity
@@ -42,7 +42,7 @@ class Endpoint:
     allow_pickle: bool = False
     most_frame_bytes: int = DEFAULT_MOST_BYTES
     handshake_seconds: float = 5.0
-    on_refused: Refused | None = None
+    on_refused: OnRefused | None = None
     seen: Incarnations = field(default_factory=Incarnations)
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class TcpConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._reader = FrameReader(MOST_HANDSHAKE_BYTES)
-        self._encoder = Encoder(endpoint.rows, endpoint.most_frame_bytes, endpoint.on_refused)
-        self._decoder = Decoder(endpoint.allow_pickle, endpoint.on_refused)
+        self._encoder = Encoder(endpoint.rows, endpoint.most_frame_bytes)
+        self._decoder = Decoder(endpoint.allow_pickle)
         self._is_closing = False
         self._error: Exception | None = None
         self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0
@@ -80,17 +80,19 @@ class TcpConnection(asyncio.Protocol):
             raise BrokenError(f"connection with {self.address}: the handshake is not finished")
         return self._peer
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Sequence[Refusal]:
         """See `Connection.send`; one write to the transport, whatever the message."""
         if self._is_closing:
             raise ClosedError(f"connection with {self._name()}: it is closed")
         if self._transport is None or self._peer is None or self._transport.is_closing():
             raise BrokenError(f"connection with {self._name()}: it is lost or not open yet")
-        frames = self._encoder.encode(message)
+        refused: list[Refusal] = []
+        frames = self._encoder.encode(message, refused)
         if len(frames) == 1:
             self._write(frames[0])
         elif frames:
             self._write(b"".join(frames), len(frames))
+        return refused
 
     def close(self, reason: str = "") -> None:
         """See `Connection.close`."""
@@ -138,8 +140,8 @@ class TcpConnection(asyncio.Protocol):
                 self._frames_in += 1
                 if self._steps is not None:
                     self._shake(self._steps, payload)
-                elif (message := self._decoder.decode(payload)) is not None:
-                    self._endpoint.on_message(self, message)
+                else:
+                    self._take(payload)
         except PaspsError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends this connection and no other
@@ -160,6 +162,15 @@ class TcpConnection(asyncio.Protocol):
             self._on_shaken(self, self._error or ClosedError(f"connection with {self.address}: closed during the handshake"))
         elif self._peer is not None:
             self._endpoint.on_lost(self, self._error)
+
+    def _take(self, payload: memoryview) -> None:
+        on_refused = self._endpoint.on_refused
+        refused: list[Refusal] | None = None if on_refused is None else []
+        message = self._decoder.decode(payload, refused)
+        if refused and on_refused is not None:
+            on_refused(self, refused)
+        if message is not None:
+            self._endpoint.on_message(self, message)
 
     def _shake(self, steps: Steps, payload: memoryview) -> None:
         try:

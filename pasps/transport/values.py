@@ -211,6 +211,15 @@ def mended(value: Any) -> Any:
     return value
 
 
+def told(error: BaseException) -> str:
+    """What an exception says, in a few words that can be sent on: it is a user's, so its text may be anything and may raise."""
+    try:
+        text = repr(error)
+    except BaseException:  # noqa: BLE001 - the user's `__repr__` or `__str__`
+        text = f"{type(error).__name__}, which cannot be shown"
+    return text[:300].encode("utf-8", "replace").decode()
+
+
 def _is_clean(text: str) -> bool:
     try:
         text.encode()

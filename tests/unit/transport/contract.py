@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
-from pasps.errors import BrokenError, ClosedError, WireError
+from pasps.errors import BrokenError, ClosedError, TooLargeError
+from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Bundle, Handover, Mark, Message, WireBatch
@@ -23,7 +26,7 @@ class Heard:
 
     messages: list[Message] = field(default_factory=list)
     losses: list[Exception | None] = field(default_factory=list)
-    refused: list[WireError] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
 
     over: list[Connection] = field(default_factory=list)
 
@@ -36,8 +39,9 @@ class Heard:
         self.over.append(connection)
         self.losses.append(error)
 
-    def on_refused(self, _: WireBatch, error: WireError) -> None:
-        self.refused.append(error)
+    def on_refused(self, connection: Connection, refused: Sequence[Refusal]) -> None:
+        assert connection not in self.over
+        self.refused += refused
 
 
 class Pair(ABC):
@@ -126,15 +130,45 @@ async def check_no_message_after_close(pair: Pair) -> None:
 
 
 async def check_what_is_too_large_does_not_end_it(pair: Pair) -> None:
-    with pytest.raises(WireError):
+    with pytest.raises(TooLargeError, match=r"a pickled task of 1000.. bytes"):
         pair.ends[0].send(Handover(1, 2, 3, b"s" * MOST_BYTES, [], []))
-    pair.ends[0].send(Bundle([WireBatch(1, 2, 3, [("x" * MOST_BYTES,), ("small",)])]))
-    pair.ends[0].send(Mark(1))
+    (refusal,) = pair.ends[0].send(Bundle([WireBatch(1, 2, 3, [("x" * MOST_BYTES,), ("small",)], [7, 8])]))
+    assert pair.ends[0].send(Mark(1)) == []
     await pair.settle()
     rows = [row for part in pair.heard[1].messages if isinstance(part, Bundle) for batch in part.batches for row in batch.rows]
     assert rows == [("small",)]
-    assert len(pair.heard[0].refused) == 1
+    assert (refusal.batch.edge, refusal.batch.roots) == (1, [7])
+    assert isinstance(refusal.error, TooLargeError)
+    assert refusal.error.size > refusal.error.limit == MOST_BYTES
     assert pair.heard[1].messages[-1] == Mark(1)
+
+
+async def check_a_row_that_cannot_be_had_there_is_told_there_alone(pair: Pair) -> None:
+    stranger = msgspec.msgpack.Ext(14, msgspec.msgpack.encode(["no.such.module:Thing", [1]]))
+    pair.ends[0].send(Bundle([WireBatch(1, 2, 3, [(stranger,), ("fine",)], [7, 8])]))
+    await pair.settle()
+    (bundle,) = pair.heard[1].messages
+    assert isinstance(bundle, Bundle)
+    assert (bundle.batches[0].rows, bundle.batches[0].roots) == ([("fine",)], [8])
+    (refusal,) = pair.heard[1].refused
+    assert refusal.batch.roots == [7]
+    assert "no.such.module" in str(refusal.error)
+    assert pair.heard[0].refused == []
+
+
+async def check_what_is_queued_for_a_task_travels_in_parts(pair: Pair) -> None:
+    queue = [WireBatch(1, 2, task, [("x" * 30_000, row) for row in range(5)], list(range(5))) for task in range(3)]
+    queue[1].rows[2] = ("x" * MOST_BYTES, 2)
+    (refusal,) = pair.ends[0].send(Handover(9, 1, 2, b"state", queue, ["a", "b", "c"]))
+    await pair.settle()
+    assert (refusal.origin, refusal.batch.roots) == ("b", [2])
+    parts = [part for part in pair.heard[1].messages if isinstance(part, Handover)]
+    assert [part.more for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert parts[-1].state == b"state"
+    came = [
+        (origin, root) for part in parts for origin, batch in zip(part.origins, part.batches, strict=True) for root in batch.roots or ()
+    ]
+    assert came == [(origin, row) for origin in "abc" for row in range(5) if (origin, row) != ("b", 2)]
 
 
 async def check_both_sides_count_the_same(pair: Pair) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pasps.errors import ProtocolError, WireError
 from pasps.transport.classes import Definitions
-from pasps.transport.codec import Decoder, Encoder
+from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Bundle, Define, WireBatch
 from pasps.transport.values import RowWrapper
@@ -99,13 +99,14 @@ def test_a_local_class_that_cannot_be_pickled_is_refused_with_a_cure() -> None:
     "nest", [lambda v: v, lambda v: [{"k": [v]}], lambda v: Ext(3, pack([Ext(4, pack([[v][0]]))]))], ids=["bare", "native", "wrapped"]
 )
 def test_a_value_that_cannot_be_had_here_costs_its_row_alone(wired: Any, nest: Any) -> None:
-    refused: list[tuple[WireBatch, WireError]] = []
-    decoder = Decoder(True, lambda batch, error: refused.append((batch, error)))
+    refused: list[Refusal] = []
+    decoder = Decoder(True)
     assert decoder.decode(pack(Define("#0:Broken", b"garbage"))) is None
     batch = WireBatch(1, 2, 3, [(1,), (nest(wired),), (3,)], [7, 8, 9], [4, 5, 6], [None, ((1, 2),), None])
-    got = decoder.decode(pack(Bundle([batch])))
+    got = decoder.decode(pack(Bundle([batch])), refused)
     assert got == Bundle([WireBatch(1, 2, 3, [(1,), (3,)], [7, 9], [4, 6], [None, None])])
-    ((part, error),) = refused
+    part, error = refused[0].batch, refused[0].error
+    assert len(refused) == 1
     assert (part.roots, part.edges, part.links) == ([8], [5], [((1, 2),)])
     assert "at the other end" in error.cure or "the other end has no" in error.cure
     assert decoder.decode(pack(Bundle([WireBatch(1, 2, 3, [(1,)])]))) == Bundle([WireBatch(1, 2, 3, [(1,)])])

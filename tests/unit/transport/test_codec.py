@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 from typing import Any
 
 import msgspec
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.errors import ProtocolError, WireError
-from pasps.transport.codec import Decoder, Encoder
+from pasps.errors import ProtocolError, TooLargeError
+from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Acks, Bundle, Credit, Define, Fails, Handover, Load, Mark, Message, Took, WireBatch
 from pasps.transport.values import MOST_DEPTH, RowWrapper
@@ -159,17 +160,55 @@ def test_a_large_bundle_becomes_frames_in_the_same_order() -> None:
 
 
 def test_a_row_larger_than_a_frame_is_left_out_alone() -> None:
-    refused: list[tuple[WireBatch, WireError]] = []
-    encoder = Encoder(RowWrapper(), most_bytes=400, on_refused=lambda batch, error: refused.append((batch, error)))
+    refused: list[Refusal] = []
     message = Bundle([WireBatch(1, 2, 3, [(1,), ("x" * 1000,), (3,)], [7, 8, 9])])
-    parts = [Decoder().decode(payload) for payload in payloads(encoder.encode(message))]
+    parts = [Decoder().decode(payload) for payload in payloads(Encoder(RowWrapper(), most_bytes=400).encode(message, refused))]
     rows = [row for part in parts if isinstance(part, Bundle) for batch in part.batches for row in batch.rows]
     assert rows == [(1,), (3,)]
-    ((batch, error),) = refused
-    assert batch.roots == [8]
-    assert "a frame holds 400" in str(error)
+    (refusal,) = refused
+    assert refusal.batch.roots == [8]
+    told = str(refusal.error.of("big", "default"))
+    assert "component 'big', stream 'default': a tuple of 10" in told
+    assert "a frame holds 400 (pasps.wire.max.frame.bytes)" in told
+
+
+def test_a_value_that_has_no_encoding_costs_its_row_alone() -> None:
+    refused: list[Refusal] = []
+    frames = Encoder(RowWrapper()).encode(Bundle([WireBatch(1, 2, 3, [(1,), (object(),), (3,)])]), refused)
+    assert [batch.rows for part in payloads(frames) for batch in Decoder().decode(part).batches] == [[(1,)], [(3,)]]  # type: ignore[union-attr]
+    assert "it cannot be encoded" in str(refused[0].error)
 
 
 def test_a_handover_larger_than_a_frame_is_refused() -> None:
-    with pytest.raises(WireError, match="larger than the 400 bytes"):
+    with pytest.raises(TooLargeError, match=r"pickled task of 5.. bytes .* a frame holds 400") as caught:
         Encoder(RowWrapper(), most_bytes=400).encode(Handover(1, 2, 3, b"x" * 500, [], []))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.size, again.limit) == (str(caught.value), caught.value.size, 400)
+
+
+@given(bundles, st.integers(100, 400))
+def test_a_bundle_cut_into_frames_says_the_same(whole: Bundle, most: int) -> None:
+    refused: list[Refusal] = []
+    frames = Encoder(RowWrapper(), most).encode(whole, refused)
+    assert all(len(frame) - HEADER_BYTES <= most for frame in frames)
+    parts = [part for payload in payloads(frames) if isinstance(part := Decoder().decode(payload), Bundle)]
+    if not refused:
+        assert [one for part in parts for one in flat_batches(part)] == flat_batches(whole)
+    assert [one for part in parts for one in part.credits] == whole.credits
+    assert [one for part in parts for one in part.loads] == whole.loads
+    assert [(f.owner, root) for part in parts for f in part.fails for root in f.roots] == [
+        (f.owner, r) for f in whole.fails for r in f.roots
+    ]
+    assert [one for part in parts for one in flat_acks(part)] == flat_acks(whole)
+
+
+def flat_batches(bundle: Bundle) -> list[Any]:
+    return [
+        (batch.edge, batch.task, batch.source, row, *(None if ids is None else ids[i] for ids in (batch.roots, batch.edges, batch.links)))
+        for batch in bundle.batches
+        for i, row in enumerate(batch.rows)
+    ]
+
+
+def flat_acks(bundle: Bundle) -> list[Any]:
+    return [(ack.owner, root, None if ack.deltas is None else ack.deltas[i]) for ack in bundle.acks for i, root in enumerate(ack.roots)]

@@ -17,7 +17,13 @@ class InprocPair(Pair):
         self.heard = one, two = Heard(), Heard()
         self.rows = (RowWrapper(), RowWrapper())
         self.link = InprocLink(
-            (ONE, TWO), (one.on_message, two.on_message), (one.on_lost, two.on_lost), self.rows, False, MOST_BYTES, one.on_refused
+            (ONE, TWO),
+            (one.on_message, two.on_message),
+            (one.on_lost, two.on_lost),
+            self.rows,
+            False,
+            MOST_BYTES,
+            (one.on_refused, two.on_refused),
         )
         self.ends = self.link.ends
 
