@@ -72,6 +72,15 @@ def _rebuild(kind: type[PaspsError], args: tuple[object, ...], fields: dict[str,
     return error
 
 
+def told(error: BaseException) -> str:
+    """What an exception says, in a few words that can be sent on: it is a user's, so its text may be anything and may raise."""
+    try:
+        text = repr(error)
+    except BaseException:  # noqa: BLE001 - the user's `__repr__` or `__str__`
+        text = f"{type(error).__name__}, which cannot be shown"
+    return text[:300].encode("utf-8", "replace").decode()
+
+
 class InvalidError(PaspsError, ValueError):
     """What the caller gave is wrong; the message says what was expected and the likely cure."""
 

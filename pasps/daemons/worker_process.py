@@ -20,6 +20,7 @@ from typing import Any
 from pasps.api.blueprint import Blueprint
 from pasps.api.component import LOGGER
 from pasps.clock import SystemClock
+from pasps.config import Settings
 from pasps.daemons.control_reports import ControlReports
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.loop_watch import LoopWatch
@@ -192,7 +193,8 @@ class WorkerProcess:
 
     def _build(self, blueprint: Blueprint, launch: Launch) -> None:
         self._incarnation = launch.incarnation
-        rows = RowWrapper(bool(blueprint.config.get("pasps.wire.pickle", False)))
+        settings = Settings.from_config(blueprint.config)
+        rows = RowWrapper(settings.wire_pickle, settings.max_frame_bytes)
         around = Surroundings(
             self._clock,
             IdSource(),
@@ -203,7 +205,6 @@ class WorkerProcess:
             restarted=launch.restarted,
         )
         self._worker = Worker(blueprint, launch.worker, launch.workers, around)
-        settings = self._worker.settings
         if settings.debug:
             for name in ("pasps", LOGGER):
                 logging.getLogger(name).setLevel(logging.DEBUG)

@@ -28,7 +28,7 @@ class Net:
 
     def rows(self) -> RowWrapper:
         """A wrapper for one worker's rows."""
-        return RowWrapper(self._allow_pickle)
+        return RowWrapper(self._allow_pickle, self._most_frame_bytes)
 
     def join(self, one: Worker, other: Worker, rows: dict[str, RowWrapper], incarnations: dict[str, int]) -> None:
         """Connect two workers."""

@@ -8,7 +8,7 @@ from typing import Any
 from pasps.errors import WireError
 from pasps.runtime.batch import Batch, Links, Row
 from pasps.runtime.emitter import Delivery, Emitter, Lane, Port
-from pasps.transport.codec import Decoder, Encoder
+from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import FrameReader
 from pasps.transport.messages import Bundle, WireBatch
 from pasps.transport.values import MOST_DEPTH, RowWrapper
@@ -21,7 +21,7 @@ class WireCheck:
     """Sends rows through wrapper, codec and frames, as between two workers, and gives what comes out."""
 
     def __init__(self, allow_pickle: bool, most_frame_bytes: int) -> None:
-        self._rows = RowWrapper(allow_pickle)
+        self._rows = RowWrapper(allow_pickle, most_frame_bytes)
         self._encoder = Encoder(self._rows, most_frame_bytes)
         self._decoder = Decoder(allow_pickle)
         self._reader = FrameReader(most_frame_bytes)
@@ -36,7 +36,10 @@ class WireCheck:
         came: list[Row] = []
         for frame in self._encoder.encode(Bundle([WireBatch(0, 0, 0, wired)])):
             for payload in self._reader.feed(frame):
-                message = self._decoder.decode(payload)
+                refused: list[Refusal] = []
+                message = self._decoder.decode(payload, refused)
+                if refused:
+                    raise refused[0].error
                 if isinstance(message, Bundle):  # not the definition of a class, which comes ahead of it
                     came += message.batches[0].rows
         return came[0]

@@ -15,11 +15,15 @@ from typing import Any
 
 import cloudpickle
 
-from pasps.errors import ProtocolError, WireError
+from pasps.errors import InvalidError, ProtocolError, WireError, told
 from pasps.transport.messages import Define
 
 LOCAL = "#"
 """First character of the name of a class that cannot be imported; no module's name has it."""
+
+
+_BESIDE_BYTES = 64
+"""What a definition takes beside the name and the pickled class."""
 
 
 class ClassBook:
@@ -28,7 +32,8 @@ class ClassBook:
     `defines` only grows: one entry for each class that has to be sent by definition, in the order of their first values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_frame_bytes: int) -> None:
+        self._most_bytes = most_frame_bytes - _BESIDE_BYTES
         self.defines: list[Define] = []
         self._names: dict[type, str] = {}
 
@@ -36,7 +41,8 @@ class ClassBook:
         """The name for the wire.
 
         Raises:
-            Exception: whatever cloudpickle raises for a class that has to be sent by definition but cannot be pickled.
+            InvalidError: the class has to be sent by definition, and that is larger than a frame.
+            BaseException: whatever cloudpickle raises when it cannot be pickled.
         """
         name = self._names.get(cls)
         if name is None:
@@ -45,7 +51,10 @@ class ClassBook:
             else:
                 name = f"{LOCAL}{len(self.defines)}:{cls.__qualname__}"
                 # cloudpickle remembers the classes it made: a process that has this class already gets that very one
-                self.defines.append(Define(name, cloudpickle.dumps(cls)))
+                pickled = cloudpickle.dumps(cls)
+                if len(pickled) + len(name) > self._most_bytes:
+                    raise InvalidError(f"pickled, it takes {len(pickled)} bytes, more than a frame (pasps.wire.max.frame.bytes)")
+                self.defines.append(Define(name, pickled))
             self._names[cls] = name
         return name
 
@@ -68,8 +77,8 @@ class Definitions:
             raise ProtocolError(f"definition of class {name!r}: expected a new name that starts with {LOCAL!r}")
         try:
             self._classes[name] = _checked(pickle.loads(message.pickled))
-        except Exception as error:  # noqa: BLE001 - it is the user's code, or another version of it, and only its values pay
-            self._broken[name] = repr(error)
+        except BaseException as error:  # noqa: BLE001 - it is the user's code, or another version of it, and only its values pay
+            self._broken[name] = told(error)
 
     def resolve(self, name: str) -> type:
         """The dataclass or enum of that name.
@@ -85,8 +94,8 @@ class Definitions:
             module, _, qualname = name.partition(":")
             try:
                 cls = self._classes[name] = _checked(reduce(getattr, qualname.split("."), importlib.import_module(module)))
-            except Exception as error:  # noqa: BLE001 - as in `define`; noted, so that it is not tried for every value
-                self._broken[name] = repr(error)
+            except BaseException as error:  # noqa: BLE001 - as in `define`; noted, so that it is not tried for every value
+                self._broken[name] = told(error)
         if cls is None:
             raise WireError(
                 name, cure=f"its class cannot be had at the other end ({self._broken[name]}); give all workers the same modules"

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pasps.errors import ProtocolError, TooLargeError, WireError
+from pasps.errors import ProtocolError, TooLargeError, WireError, told
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
 from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, WireBatch
 from pasps.transport.unwrap import Unwrapper, first_unusable
-from pasps.transport.values import RowWrapper, mended, told
+from pasps.transport.values import RowWrapper, mended
 
 DEFAULT_MOST_BYTES = 256 * 2**20
 """Largest frame by default: a batch is far smaller, the state of a keyed task that moves may not be."""

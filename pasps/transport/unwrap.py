@@ -14,11 +14,14 @@ from uuid import UUID
 
 import msgspec
 
-from pasps.errors import ProtocolError, WireError
+from pasps.errors import ProtocolError, WireError, told
 from pasps.transport.classes import Definitions
 from pasps.transport.values import MOST_DEPTH, Code
 
 Make = Callable[[list[Any]], Any]
+
+
+_NAMES = {code: name.lower() for name, code in vars(Code).items() if isinstance(code, int)}
 
 
 class Unusable:
@@ -63,10 +66,10 @@ class Unwrapper:
         }
 
     def ext_hook(self, code: int, data: memoryview) -> Any:
-        """The value behind one extension.
+        """The value behind one extension; `Unusable` for one that cannot be made of what came, which code of the user's may decide.
 
         Raises:
-            ProtocolError: it is none of ours. Other errors too: the bytes may be garbage, `codec` translates them all.
+            ProtocolError: it is none of ours.
         """
         unwrap = self._unwraps.get(code)
         if unwrap is None:
@@ -79,6 +82,10 @@ class Unwrapper:
             value = unwrap(data)
         except WireError as error:
             self.unusable.append(error)
+        except ProtocolError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a key's `__hash__`, a field's `__set__`, a class of another version: costs its row
+            self.unusable.append(WireError(_NAMES[code], cure=f"it cannot be made at the other end ({told(error)})"))
         finally:
             self._depth -= 1
         return value if len(self.unusable) == before else Unusable(self.unusable[before])
@@ -111,10 +118,13 @@ class Unwrapper:
         make = self._makes.get(name)
         if make is None:
             make = self._makes[name] = _maker(self._definitions.resolve(name), name)
-        value = make(items)
-        for attributes in extra:
-            for key, item in attributes.items():
-                object.__setattr__(value, key, item)
+        try:
+            value = make(items)
+            for attributes in extra:
+                for key, item in attributes.items():
+                    object.__setattr__(value, key, item)
+        except BaseException as error:
+            raise WireError(name, cure=f"it cannot be made at the other end ({told(error)}); give all workers the same modules") from error
         return value
 
     def _unpickled(self, data: memoryview) -> Any:
@@ -122,8 +132,8 @@ class Unwrapper:
             raise ProtocolError("a pickled value came but pasps.wire.pickle is off here; give both workers the same configuration")
         try:
             return pickle.loads(data)
-        except Exception as error:
-            raise WireError("pickle", cure=f"it cannot be loaded at the other end ({error!r})"[:300]) from error
+        except BaseException as error:
+            raise WireError("pickle", cure=f"it cannot be loaded at the other end ({told(error)})") from error
 
 
 def first_unusable(value: Any) -> WireError | None:

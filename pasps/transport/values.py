@@ -20,7 +20,7 @@ import cloudpickle
 import msgspec
 from msgspec.msgpack import Ext
 
-from pasps.errors import WireError
+from pasps.errors import WireError, told
 from pasps.transport.classes import ClassBook
 from pasps.transport.messages import Row
 
@@ -70,8 +70,8 @@ class RowWrapper:
     Containers in what it returns are copies, so that a user who goes on changing a list does not change what is sent.
     """
 
-    def __init__(self, allow_pickle: bool = False) -> None:
-        self.classes = ClassBook()
+    def __init__(self, allow_pickle: bool = False, most_frame_bytes: int = 2**31 - 1) -> None:
+        self.classes = ClassBook(most_frame_bytes)
         self._allow_pickle = allow_pickle
         self._wraps: dict[type, Wrap] = {
             list: self._items,
@@ -93,24 +93,29 @@ class RowWrapper:
         Raises:
             WireError: a value cannot travel; its `row` says in which row, `wire_each` gives the others.
         """
-        # the one thing done for each plain value, so it runs without a line of Python
-        if _all_plain(map(type, _from_rows(rows))):
-            return rows
         columns: list[Iterable[Any]] = []
-        for index, column in enumerate(zip(*rows, strict=True)):
-            if _all_plain(map(type, column)):
-                columns.append(column)
-                continue
-            done: list[Any] = []
-            try:
+        done: list[Any] = []
+        try:
+            # the one thing done for each plain value, so it runs without a line of Python
+            if _all_plain(map(type, _from_rows(rows))):
+                return rows
+            for column in zip(*rows, strict=True):
+                if _all_plain(map(type, column)):
+                    columns.append(column)
+                    continue
+                done = []
                 for value in column:
-                    done.append(self._wrap(value, 0))  # noqa: PERF401 - its length names the row that failed
-            except _CannotTravelError as error:
-                field = fields[index] if index < len(fields) else str(index)
-                raise WireError(
-                    error.type_name, component=component, stream=stream, field=field, cure=error.cure, row=len(done)
-                ) from error.__cause__
-            columns.append(done)
+                    done.append(self._wrap(value, 0))  # one by one: its length names the row that failed
+                columns.append(done)
+        except BaseException as error:  # noqa: BLE001 - code of the user's types runs here, and none of it may cost more than its tuple
+            index = min(len(columns), len(rows[0]) - 1)
+            field = fields[index] if index < len(fields) else str(index)
+            row = min(len(done), len(rows) - 1)
+            if isinstance(error, _CannotTravelError):
+                kind, cure, cause = error.type_name, error.cure, error.__cause__
+            else:
+                kind, cure, cause = _type_name(rows[row][index]), f"it raised {told(error)} when it was made ready", error
+            raise WireError(kind, component=component, stream=stream, field=field, cure=cure, row=row) from cause
         return list(zip(*columns, strict=True))
 
     def wire_each(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> tuple[list[Row], list[WireError]]:
@@ -157,8 +162,8 @@ class RowWrapper:
             raise _CannotTravelError(value, _cure(kind))
         try:
             name = self.classes.name_of(kind)
-        except Exception as error:
-            raise _CannotTravelError(value, "move its class into a module that every worker can import") from error
+        except BaseException as error:
+            raise _CannotTravelError(value, f"move its class into a module that every worker can import ({told(error)})") from error
         return _enum_wrap(name) if isinstance(value, enum.Enum) else self._dataclass_wrap(kind, name)
 
     def _dataclass_wrap(self, kind: type, name: str) -> Wrap:
@@ -211,15 +216,6 @@ def mended(value: Any) -> Any:
     return value
 
 
-def told(error: BaseException) -> str:
-    """What an exception says, in a few words that can be sent on: it is a user's, so its text may be anything and may raise."""
-    try:
-        text = repr(error)
-    except BaseException:  # noqa: BLE001 - the user's `__repr__` or `__str__`
-        text = f"{type(error).__name__}, which cannot be shown"
-    return text[:300].encode("utf-8", "replace").decode()
-
-
 def _is_clean(text: str) -> bool:
     try:
         text.encode()
@@ -249,8 +245,8 @@ def _enum_wrap(name: str) -> Wrap:
 def _pickled(value: Any, _: int) -> Ext:
     try:
         return Ext(Code.PICKLE, cloudpickle.dumps(value))
-    except Exception as error:
-        raise _CannotTravelError(value, f"it cannot be pickled either ({error!r})"[:300]) from error
+    except BaseException as error:
+        raise _CannotTravelError(value, f"it cannot be pickled either ({told(error)})") from error
 
 
 def _timed(value: dt.datetime | dt.time) -> bytes:
@@ -276,6 +272,10 @@ def _zone(value: dt.datetime | dt.time) -> list[Any]:
 
 def _type_name(value: object) -> str:
     kind = type(value)
+    if type(kind) is not type:
+        # a metaclass of the user's may answer anything, or raise, when it is asked for these two
+        names = [type.__dict__["__module__"].__get__(kind), type.__dict__["__qualname__"].__get__(kind)]
+        return ".".join(map(str, names))
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -4,7 +4,8 @@ import datetime as dt
 import decimal
 import uuid
 import zoneinfo
-from dataclasses import FrozenInstanceError
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from pasps.api.tuples import values_type
 from pasps.errors import ProtocolError, WireError
-from pasps.transport.codec import Decoder, Encoder
+from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Bundle, WireBatch
 from pasps.transport.values import MOST_DEPTH, RowWrapper
@@ -265,3 +266,72 @@ def test_pickles_are_refused_where_they_are_not_allowed() -> None:
     (frame,) = Encoder(wrapper).encode(Bundle([WireBatch(1, 2, 3, rows)]))
     with pytest.raises(ProtocolError, match=r"pasps\.wire\.pickle is off here"):
         Decoder().decode(frame[HEADER_BYTES:])
+
+
+RAISED = [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), RecursionError("deep"), samples.MoodyError(1, 2), MemoryError()]
+
+
+@pytest.fixture(params=RAISED, ids=lambda error: type(error).__name__)
+def moods(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
+    """Lets the moody classes raise it in one of their methods."""
+    yield lambda method: samples.MOODS.update({method: request.param})
+    samples.MOODS.clear()
+
+
+def test_what_a_type_raises_when_it_is_made_ready_costs_its_row_alone(moods: Callable[[str], None]) -> None:
+    rows: list[tuple[Any, ...]] = [(1, "a"), (2, samples.Moody()), (3, samples.MoodyKey(4)), (5, "b")]
+    moods("__reduce__")
+    moods("__getattribute__")
+    moods("__repr__")
+    good, errors = RowWrapper(allow_pickle=True).wire_each(rows, "words", "default", ["n", "v"])
+    assert good == [(1, "a"), (5, "b")]
+    assert [error.row for error in errors] == [1, 2]
+    for error in errors:
+        assert "component 'words', stream 'default', field 'v'" in str(error)
+        str(error).encode()
+
+
+def test_what_a_type_raises_at_the_other_end_costs_its_row_alone(moods: Callable[[str], None]) -> None:
+    wrapper, decoder, refused = RowWrapper(allow_pickle=True), Decoder(allow_pickle=True), list[Refusal]()
+    key = samples.MoodyKey(1)
+    rows: list[tuple[Any, ...]] = [(1,), (samples.Moody(),), ({key: 2},), ([{key}],), (frozenset({key}),), (6,)]
+    wired = wrapper.wire_rows(rows, "words", "default", ["v"])
+    (frame,) = Encoder(wrapper).encode(Bundle([WireBatch(1, 2, 3, wired, list(range(6)))]))
+    moods("_again")
+    moods("__hash__")
+    bundle = decoder.decode(frame[HEADER_BYTES:], refused)
+    assert isinstance(bundle, Bundle)
+    assert bundle.batches[0].rows == [(1,), (6,)]
+    assert [refusal.batch.roots for refusal in refused] == [[1], [2], [3], [4]]
+    for refusal in refused:
+        assert "at the other end" in str(refusal.error)
+        str(refusal.error).encode()
+
+
+def test_a_type_that_cannot_even_be_named_costs_its_row_alone() -> None:
+    good, errors = RowWrapper().wire_each([(1,), (samples.Unnamed(),)], "words", "default", ["v"])
+    assert good == [(1,)]
+    assert "sample_classes.Unnamed" in str(errors[0])
+
+
+@pytest.mark.parametrize("key", [None, True, 1.5, b"k", 2**70, "\ud800", (1, (2,)), samples.Color.RED, dt.date(2020, 1, 1)], ids=repr)
+def test_dicts_keep_their_keys(key: Any) -> None:
+    assert travel([({key: 1},), ([{key: {key: key}}],)]) == [({key: 1},), ([{key: {key: key}}],)]
+
+
+@pytest.mark.parametrize("value", [samples.Text("x"), samples.Number(3), samples.Few((1, 2)), samples.Table(a=1)], ids=repr)
+def test_subclasses_of_plain_types_are_refused_with_the_cure(value: Any) -> None:
+    with pytest.raises(WireError, match=rf"emit {type(value).__mro__[1].__name__}\(value\)"):
+        travel([(value,)])
+    ((back,),) = travel([(value,)], allow_pickle=True)
+    assert back == value
+
+
+def test_a_class_whose_definition_is_larger_than_a_frame_is_refused() -> None:
+    @dataclass
+    class Local:
+        value: int
+        held = b"x" * 5000
+
+    with pytest.raises(WireError, match=r"pickled, it takes .... bytes, more than a frame"):
+        RowWrapper(most_frame_bytes=4096).wire_rows([(Local(1),)], "c", "s", ["x"])
