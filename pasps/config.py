@@ -103,6 +103,7 @@ _ALL = (
     Key("pasps.worker.host", str, None, "Of a cluster: where workers listen, an address or a network; null: where they are reached"),
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
     Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
+    Key("pasps.receive.buffer.bytes", int, 16 << 20, "Most bytes of large tuples in the inbox of a replica", "bytes", least=1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
     Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps`, in a LocalCluster `static`"),
     Key("pasps.predictor", str, "lr", "Model that forecasts the input: `basic`, `lr`, `fft`, `ann`, `rf` or any other of the service"),
@@ -203,6 +204,7 @@ class Settings:
     max_spout_pending: int | None
     tick_seconds: float | None
     receive_buffer_size: int
+    receive_buffer_bytes: int
     flush_interval_seconds: float
     transfer_batch_size: int
     producer_batch_size: int
@@ -233,6 +235,7 @@ class Settings:
             max_spout_pending=conf["topology.max.spout.pending"],
             tick_seconds=None if tick is None else float(tick),
             receive_buffer_size=conf["topology.executor.receive.buffer.size"],
+            receive_buffer_bytes=conf["pasps.receive.buffer.bytes"],
             flush_interval_seconds=conf["topology.batch.flush.interval.millis"] / 1000,
             transfer_batch_size=conf["topology.transfer.batch.size"],
             producer_batch_size=conf["topology.producer.batch.size"],

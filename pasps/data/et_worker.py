@@ -100,7 +100,7 @@ class Catcher:
         self._kept: list[Delivery] = []
         self._cuts: dict[int, int] = {}
 
-    def accept(self, batch: Batch) -> None:
+    def accept(self, batch: Batch, weight: int = 0) -> None:
         """See `Door`."""
         event = self.event_of()
         count, last = self._counts.get(batch.edge, (0, event))
@@ -172,7 +172,7 @@ class LoneWorker(Worker):
             for port in executor.emitter.ports.values():
                 for target in (target for lane in port.lanes for target in lane.targets):
                     if target.door is None:
-                        target.door, target.limit = catcher, _ROOM
+                        target.door, target.limit, target.most_bytes = catcher, _ROOM, _ROOM * _ROOM
 
     def step(self) -> bool:
         """See `Worker.step`."""

@@ -17,6 +17,9 @@ from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
 
+HEAVY_BYTES = 2**20
+"""Large tuples are sent when so much waits: their frame is in memory a second time, and once more at the other end."""
+
 Refuse = Callable[[Batch, WireError], None]
 """A tuple that cannot travel: fail it, report it, and give its credit back to its `origin`."""
 
@@ -30,7 +33,7 @@ class Peer:
     """
 
     __slots__ = (
-        "_acks_box", "_blueprint", "_bundle", "_credits", "_most", "_refuse", "_rows", "buffered", "connection", "early", "got",
+        "_acks_box", "_blueprint", "_bundle", "_credits", "_most", "_refuse", "_rows", "_weight", "buffered", "connection", "early", "got",
         "id", "incarnation", "marked", "sent",
     )  # fmt: skip
 
@@ -52,6 +55,7 @@ class Peer:
         self.got: dict[int, int] = {}
         self.early: deque[tuple[int, Batch]] = deque()
         self.buffered = 0
+        self._weight = 0
         self._most = most_buffered
         self._blueprint = blueprint
         self._rows = rows
@@ -65,7 +69,7 @@ class Peer:
         self.connection = connection
         self.sent, self.got, self.marked = {}, {}, 0
         self.early.clear()
-        self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
+        self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
 
     def lose(self) -> None:
         """The connection is gone, and all that waited for it."""
@@ -73,7 +77,7 @@ class Peer:
         self.early.clear()
         for batch in self._bundle.batches:
             self._fail(batch)
-        self._bundle, self._credits, self.buffered = Bundle([], [], [], [], []), {}, 0
+        self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
 
     def drop(self) -> None:
         """Nothing more may come from there, or go there: by the newest table that worker is gone."""
@@ -82,8 +86,8 @@ class Peer:
         if connection is not None:
             connection.abort("its worker is gone, by the newest table")
 
-    def accept(self, batch: Batch) -> None:
-        """Take a batch for a task over there."""
+    def accept(self, batch: Batch, weight: int = 0) -> None:
+        """Take a batch for a task over there; `weight`: its bytes where they are many, so that they do not wait for others."""
         wired = self.wire(batch)
         if not wired.rows:
             return
@@ -92,7 +96,8 @@ class Peer:
             return
         self._bundle.batches.append(wired)
         self.buffered += len(wired.rows)
-        if self.buffered >= self._most:
+        self._weight += weight
+        if self.buffered >= self._most or self._weight >= HEAVY_BYTES:
             self.flush()
 
     def wire(self, batch: Batch) -> WireBatch:
@@ -149,7 +154,7 @@ class Peer:
         """Send everything that waits, as one frame."""
         if not self.buffered:
             return
-        bundle, self._bundle, self.buffered = self._bundle, Bundle([], [], [], [], []), 0
+        bundle, self._bundle, self.buffered, self._weight = self._bundle, Bundle([], [], [], [], []), 0, 0
         bundle.credits = [Credit(component, task, count) for (component, task), count in self._credits.items()]
         self._credits = {}
         if self.connection is None:

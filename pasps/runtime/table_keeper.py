@@ -186,7 +186,7 @@ class TableKeeper:
         for name, routing in table.components.items():
             if self._blueprint.components[name].is_spout:
                 continue
-            window = self._window(name, routing)
+            window, most_bytes = self._window(name, routing)
             for target in self._targets[name]:
                 worker = routing.worker_of(target.task)
                 if worker == self._me:
@@ -196,7 +196,7 @@ class TableKeeper:
                     peer = self._peers.get(worker)
                     named = peer is not None and peer.incarnation == table.workers.get(worker)
                     target.door = peer if peer is not None and named and peer.connection is not None else None
-                target.limit = window
+                target.limit, target.most_bytes = window, most_bytes
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
         for executor in executors:
@@ -211,11 +211,14 @@ class TableKeeper:
             if executor.emitter.parked:
                 executor.wake()
 
-    def _window(self, name: str, routing: Routing) -> int:
-        size = self._hosting.settings[name].receive_buffer_size // self._workers
+    def _window(self, name: str, routing: Routing) -> tuple[int, int]:
+        """Tuples and bytes that each worker may have at each task."""
+        settings = self._hosting.settings[name]
+        size, most_bytes = settings.receive_buffer_size // self._workers, settings.receive_buffer_bytes // self._workers
         if routing.hosts is not None:
             size = max(min(size, LEAST_WINDOW), size * len(routing.active) // routing.pool)
-        return max(1, size)
+            most_bytes = most_bytes * len(routing.active) // routing.pool
+        return max(1, size), max(1, most_bytes)
 
     def _view(self, name: str, routing: Routing) -> TargetView:
         targets = self._targets[name]

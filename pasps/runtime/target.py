@@ -1,17 +1,31 @@
-"""One task seen from the workers that send to it: where it is, and how many more tuples it takes."""
+"""One task seen from the workers that send to it: where it is, and how many more tuples, of how many bytes, it takes."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import sys
+from collections import deque
+from collections.abc import Iterable
+from itertools import accumulate, chain, islice
+from typing import Any, Protocol
 
-from pasps.runtime.batch import Batch
+from pasps.errors import Interrupt
+from pasps.runtime.batch import Batch, Row
+
+_WEIGHED_AT_FIRST = 32
+"""Batches of a target that are all weighed: at the start, and after each one that was heavy."""
+_WEIGHED_SELDOM = 32
+"""Later one in so many, while all are light: to weigh each would cost a tuple of one number a tenth of its way."""
+_MOST_ROWS = 32
+"""Rows of such a batch that are looked at."""
+_MOST_WEIGHED = 16
+"""Items of a container that are weighed; the others are taken to be like them."""
 
 
 class Door(Protocol):
     """Where a batch leaves the sender: a local task, or the outgoing buffer of a peer."""
 
-    def accept(self, batch: Batch) -> None:
-        """Take the batch; never blocks, never refuses: the credit was checked before."""
+    def accept(self, batch: Batch, weight: int = 0) -> None:
+        """Take the batch; never blocks, never refuses: the credit was checked before. `weight`: its bytes where they are many."""
 
 
 class Waiter(Protocol):
@@ -24,48 +38,123 @@ class Waiter(Protocol):
 class Target:
     """Credit of this worker at one task: at most `limit` tuples sent and not yet taken out of the inbox there.
 
+    Of heavy tuples, those above `most_bytes / limit` on average, there are no more than `most_bytes` bytes, or one tuple; the
+    others need no second account, since `limit` of them are not more than that. So both together bound what waits there to twice
+    `most_bytes`. Tuples are taken in about the order in which they were sent, so who gives credit back need not know bytes.
+
     `door` None: the task has no live host at the moment, so nothing fits.
     """
 
-    __slots__ = ("component", "door", "limit", "outstanding", "task", "waiters")
+    __slots__ = (
+        "_heavy", "_light", "_until_weighed", "component", "door", "limit", "most_bytes", "outstanding", "outstanding_bytes", "task",
+        "waiters",
+    )  # fmt: skip
 
-    def __init__(self, component: str, task: int, limit: int) -> None:
+    def __init__(self, component: str, task: int, limit: int, most_bytes: int = sys.maxsize) -> None:
         self.component = component
         self.task = task
         self.limit = limit
+        self.most_bytes = most_bytes
         self.outstanding = 0
+        self.outstanding_bytes = 0
         self.door: Door | None = None
         self.waiters: list[Waiter] = []
+        self._heavy: deque[list[int]] = deque()  # tuples outstanding, in order: how many, and their bytes; empty while all are light
+        self._light = _WEIGHED_AT_FIRST - 1  # how many batches more are weighed for sure
+        self._until_weighed = 0
 
     def room(self) -> int:
         """How many tuples may be sent now."""
-        return self.limit - self.outstanding if self.door is not None else 0
+        if self.door is None or self.outstanding_bytes >= self.most_bytes:
+            return 0
+        return self.limit - self.outstanding
 
     def send(self, batch: Batch) -> Batch | None:
         """Send what fits; returns the rest, or None."""
         if self.door is None:
             return batch
+        if self._until_weighed <= 0:
+            if self._weigh(batch.rows):
+                return self._send_heavy(batch)
+        else:
+            self._until_weighed -= 1
         count = len(batch.rows)
         room = self.limit - self.outstanding
         if count <= room:
             self.outstanding += count
+            if self._heavy:
+                self._heavy.append([count, 0])
             self.door.accept(batch)
             return None
         if room <= 0:
             return batch
-        self.outstanding += room
+        self._take(room)
         self.door.accept(batch.part(0, room))
         return batch.part(room, count)
+
+    def _take(self, count: int, size: int = 0) -> None:
+        if size and not self._heavy:
+            self._heavy.append([self.outstanding, 0])
+        self.outstanding += count
+        self.outstanding_bytes += size
+        if self._heavy:
+            self._heavy.append([count, size])
+
+    def _weigh(self, rows: list[Row]) -> bool:
+        """Whether these are heavy; decides when to look again."""
+        some = rows if self._light or len(rows) <= _MOST_ROWS else rows[:: len(rows) // _MOST_ROWS]
+        if weight_of(some) * self.limit > self.most_bytes * len(some):
+            self._light = _WEIGHED_AT_FIRST
+            return True
+        if self._light:
+            self._light -= 1
+        else:
+            self._until_weighed = _WEIGHED_SELDOM
+        return False
+
+    def _send_heavy(self, batch: Batch) -> Batch | None:
+        """Send as many as fit by both accounts; a tuple that is larger than all that may wait goes when no other is there."""
+        assert self.door is not None
+        room, free = self.limit - self.outstanding, self.most_bytes - self.outstanding_bytes
+        count = size = 0
+        for total in accumulate(weight_of([row]) for row in batch.rows):
+            if count >= room or (total > free and (count or self.outstanding_bytes)):
+                break
+            count, size = count + 1, total
+        if not count:
+            return batch
+        self._take(count, size)
+        whole = len(batch.rows)
+        self.door.accept(batch if count == whole else batch.part(0, count), size)
+        return None if count == whole else batch.part(count, whole)
 
     def release(self, count: int) -> None:
         """The receiver took `count` tuples. A late release from before a crash never makes the account negative."""
         self.outstanding = max(0, self.outstanding - count)
+        if self._heavy:
+            self._release_heavy(count)
         if self.waiters:
             self.wake_waiters()
 
+    def _release_heavy(self, count: int) -> None:
+        while count and self._heavy:
+            entry = self._heavy[0]
+            size = entry[1] if count >= entry[0] else entry[1] * count // entry[0]
+            self.outstanding_bytes -= size
+            if count >= entry[0]:
+                count -= entry[0]
+                self._heavy.popleft()
+            else:
+                entry[0] -= count
+                entry[1] -= size
+                count = 0
+        if not self.outstanding_bytes:
+            self._heavy.clear()
+
     def forget(self) -> None:
         """The host is gone, and all that was outstanding with it."""
-        self.outstanding = 0
+        self.outstanding = self.outstanding_bytes = 0
+        self._heavy.clear()
         self.wake_waiters()
 
     def wake_waiters(self) -> None:
@@ -73,3 +162,53 @@ class Target:
         waiting, self.waiters = self.waiters, []
         for waiter in waiting:
             waiter.wake()
+
+
+_PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
+_all_plain = _PLAIN.issuperset
+_sizes = sys.getsizeof
+_MOST_DEPTH = 8
+
+
+def weight_of(rows: list[Row]) -> int:
+    """About how many bytes these rows take; runs no code of the user's types, and looks at no more of a container than it must."""
+    try:
+        if _all_plain(map(type, chain.from_iterable(rows))):
+            return sum(map(_sizes, chain.from_iterable(rows)))
+        return sum(_weight(value, 0) for row in rows for value in row)
+    except Interrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a metaclass of the user's that cannot be hashed, a dict that changes meanwhile
+        return 0
+
+
+def _weight(value: Any, depth: int) -> int:
+    kind = type(value)
+    if kind in _PLAIN:
+        return _sizes(value)
+    if depth > _MOST_DEPTH:
+        return 0
+    if kind is dict:
+        return _shared(value, depth) + _shared(value.values(), depth)
+    if kind in (list, tuple, set, frozenset):
+        return _shared(value, depth)
+    if kind is bytearray or kind.__module__ == "numpy":
+        return int(getattr(value, "nbytes", 0)) or len(value)
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return object.__sizeof__(value)
+    return _shared(attributes.values(), depth) if type(attributes) is dict else 0
+
+
+def _shared(items: Any, depth: int) -> int:
+    """The weight of all items, by some of them."""
+    count = len(items)
+    if not count:
+        return 0
+    some: Iterable[Any] = items
+    if count > _MOST_WEIGHED:
+        step = count // _MOST_WEIGHED
+        some = items[::step] if type(items) in (list, tuple) else islice(items, _MOST_WEIGHED)
+    weights = [_weight(item, depth + 1) for item in some]
+    return sum(weights) * count // len(weights)

@@ -35,8 +35,8 @@ class TaskSlot:
         self.running = 0  # calls of its instance under way on a thread or awaited
         self.finished = False
 
-    def accept(self, batch: Batch) -> None:
-        """Take a batch: from a sender in this worker, or from a connection."""
+    def accept(self, batch: Batch, weight: int = 0) -> None:
+        """Take a batch: from a sender in this worker, or from a connection. Whatever it weighs, it comes by reference."""
         self.finished = False
         if self.held is None:
             self.host.receive(batch)

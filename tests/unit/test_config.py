@@ -157,6 +157,7 @@ def test_settings_have_the_documented_defaults() -> None:
         max_spout_pending=None,
         tick_seconds=None,
         receive_buffer_size=1024,
+        receive_buffer_bytes=16 * 2**20,
         flush_interval_seconds=0.001,
         transfer_batch_size=512,
         producer_batch_size=512,
