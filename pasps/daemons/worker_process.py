@@ -332,7 +332,9 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
-    control = socket.socket(fileno=int(sys.argv[1]))
+    # a number as low as can be: a parent with many open files gives one above 1023, which `select` does not take
+    with socket.socket(fileno=int(sys.argv[1])) as given:
+        control = given.dup()
 
     run_worker(partial(WorkerProcess, control))
     logging.shutdown()

@@ -33,6 +33,7 @@ MOST_HANDSHAKE_BYTES = 1024
 HELLO, CHALLENGE, PROOF, WELCOME, REFUSE = range(1, 6)
 _KINDS = {HELLO: "HELLO", CHALLENGE: "CHALLENGE", PROOF: "PROOF", WELCOME: "WELCOME", REFUSE: "REFUSE"}
 
+# as long as a topology's name may be where it is defined (`api/validate`)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 _Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 

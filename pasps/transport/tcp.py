@@ -11,12 +11,14 @@ import secrets
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from pasps.errors import AuthenticationError, BrokenError, ClosedError, InvalidError, PaspsError, ProtocolError
 from pasps.transport import handshake
 from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refusal
 from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage, OnRefused
+from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket, name_of
 from pasps.transport.frames import HEADER_BYTES, FrameReader, seal
 from pasps.transport.handshake import MOST_HANDSHAKE_BYTES, NONCE_BYTES, Identity, Incarnations, Steps
 from pasps.transport.messages import Message
@@ -53,13 +55,21 @@ class Endpoint:
 
 
 class TcpConnection(asyncio.Protocol):
-    """One end of a connection; made by `listen` and `dial` only. Implements `connection.Connection`.
+    """One end of a connection; made by `Listener` and `dial` only. Implements `connection.Connection`.
 
     States: shaking hands -> open -> closing -> lost, and from each of them straight to lost.
     """
 
-    def __init__(self, endpoint: Endpoint, steps: Steps, on_shaken: Callable[[TcpConnection, Exception | None], None]) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        steps: Steps,
+        on_shaken: Callable[[TcpConnection, Exception | None], None],
+        complain: Callable[[str], None] = _log.warning,
+    ) -> None:
+        """`complain` is told of a peer that does not shake hands as it should."""
         self.address = "?"
+        self._complain = complain
         self._endpoint = endpoint
         self._steps: Steps | None = steps
         self._on_shaken = on_shaken
@@ -103,9 +113,9 @@ class TcpConnection(asyncio.Protocol):
 
     def abort(self, reason: str = "") -> None:
         """See `Connection.abort`."""
+        self._is_closing = True
         if self._transport is not None:
             _log.debug("connection with %s is cut: %s", self._name(), reason or "asked to")
-            self._is_closing = True
             self._transport.abort()
 
     def statistics(self) -> ConnectionStatistics:
@@ -122,7 +132,10 @@ class TcpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Starts the handshake and its time limit."""
         self._transport = cast("asyncio.Transport", transport)
-        self.address = _address(transport.get_extra_info("peername"))
+        self.address = name_of(transport.get_extra_info("peername"))
+        if self._is_closing:  # cut before it had begun
+            self._transport.abort()
+            return
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -207,8 +220,10 @@ class TcpConnection(asyncio.Protocol):
         self._error = error
         if is_ours:
             _log.error("connection with %s closed: a message could not be handled", self._name(), exc_info=error)
-        else:
+        elif self._steps is None:
             _log.warning("connection with %s closed: %s", self._name(), error)
+        else:
+            self._complain(f"connection with {self._name()} closed: {error}")
         if self._steps is None:
             self._transport.abort()
             return
@@ -224,16 +239,38 @@ class TcpConnection(asyncio.Protocol):
 class Listener:
     """A port that takes connections of workers of the same topology, until `close`."""
 
-    def __init__(self, server: asyncio.Server, pending: set[TcpConnection]) -> None:
-        self._server = server
-        self._pending = pending
-        self.host, self.port = server.sockets[0].getsockname()[:2]
+    def __init__(self, listening: socket.socket, endpoint: Endpoint, accept: Callable[[TcpConnection], None]) -> None:
+        self.host, self.port = listening.getsockname()[:2]
+        self._endpoint = endpoint
+        self._accept = accept
+        self._complaints = Complaints(_log)
+        self._entrance = Entrance(listening, self._admit, endpoint.handshake_seconds, self._complaints)
+        self._starting: set[asyncio.Task[object]] = set()
+        self._entrance.open()
 
     def close(self) -> None:
         """Frees the port and cuts off who has not finished its handshake; accepted connections go on. More calls do nothing."""
-        self._server.close()
-        for connection in list(self._pending):
-            connection.abort("the listener closed")
+        self._entrance.close()
+
+    def _admit(self, visitor: Visitor) -> None:
+        def on_shaken(connection: TcpConnection, error: Exception | None) -> None:
+            visitor.leave()
+            if error is None:
+                self._accept(connection)
+
+        endpoint = self._endpoint
+        steps = handshake.listener(endpoint.identity, endpoint.secret, secrets.token_bytes(NONCE_BYTES), endpoint.seen)
+        connection = TcpConnection(endpoint, steps, on_shaken, self._complaints.tell)
+        visitor.cut = partial(connection.abort, "it has not proved itself, and others come")
+        loop = asyncio.get_running_loop()
+        task: asyncio.Task[object] = loop.create_task(loop.connect_accepted_socket(lambda: connection, visitor.control))
+        self._starting.add(task)
+        task.add_done_callback(self._started)
+
+    def _started(self, task: asyncio.Task[object]) -> None:
+        self._starting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._complaints.tell(f"a connection at {self.host}:{self.port} could not be taken in: {error!r}")
 
 
 async def listen(host: str, port: int, endpoint: Endpoint, accept: Callable[[TcpConnection], None]) -> Listener:
@@ -242,24 +279,11 @@ async def listen(host: str, port: int, endpoint: Endpoint, accept: Callable[[Tcp
     Raises:
         BrokenError: the address cannot be had.
     """
-    pending: set[TcpConnection] = set()
-
-    def on_shaken(connection: TcpConnection, error: Exception | None) -> None:
-        pending.discard(connection)
-        if error is None:
-            accept(connection)
-
-    def make() -> TcpConnection:
-        steps = handshake.listener(endpoint.identity, endpoint.secret, secrets.token_bytes(NONCE_BYTES), endpoint.seen)
-        connection = TcpConnection(endpoint, steps, on_shaken)
-        pending.add(connection)
-        return connection
-
     try:
-        server = await asyncio.get_running_loop().create_server(make, host, port)
+        listening = listening_socket(host, port)
     except OSError as error:
         raise BrokenError(f"worker {endpoint.identity}: cannot listen on {host}:{port} ({error})") from error
-    return Listener(server, pending)
+    return Listener(listening, endpoint, accept)
 
 
 def _ignore(_: TcpConnection) -> None:
@@ -301,7 +325,3 @@ async def dial(
         connection.abort("the caller gave up")
         raise
     return connection
-
-
-def _address(name: object) -> str:
-    return f"{name[0]}:{name[1]}" if isinstance(name, tuple) and len(name) >= 2 else str(name or "?")

@@ -4,12 +4,16 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import secrets
+import socket
+from collections.abc import Iterator
 
 import pytest
 
 from pasps.errors import AuthenticationError, InvalidError, ProtocolError
 from pasps.transport.codec import Encoder
+from pasps.transport.entrance import MOST_INSIDE
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Mark
 from pasps.transport.values import RowWrapper
@@ -113,5 +117,81 @@ def test_a_malformed_frame_closes_that_connection_alone(data: bytes, caplog: pyt
             assert isinstance(server.heard.losses[0], ProtocolError)
             assert sum("one-1 of 'wc' at 127.0.0.1:" in record.getMessage() for record in caplog.records) == 1
             await good_peer_still_works(server)
+
+    asyncio.run(main())
+
+
+@contextlib.contextmanager
+def strangers(count: int) -> Iterator[list[socket.socket]]:
+    """Sockets that somebody else may connect."""
+    made = [socket.socket() for _ in range(count)]
+    try:
+        yield made
+    finally:
+        for one in made:
+            one.close()
+
+
+def is_closed(stranger: socket.socket) -> bool:
+    try:
+        return stranger.recv(1000) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("says", [b"", b"\0\0"], ids=["silent", "half a word"])
+def test_strangers_in_crowds_do_not_keep_a_worker_out(says: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with serving(handshake_seconds=60) as server:
+            with strangers(2 * MOST_INSIDE) as crowd:
+                for one in crowd:
+                    one.connect((HOST, server.listener.port))
+                    one.sendall(says)
+                    one.setblocking(False)
+                for _ in range(3):
+                    await good_peer_still_works(server)
+                await until(lambda: sum(map(is_closed, crowd)) >= MOST_INSIDE, "the oldest to be sent away")
+                assert sum(map(is_closed, crowd)) < 2 * MOST_INSIDE
+                assert is_closed(crowd[0])
+            server.listener.close()
+            told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+            assert 1 <= len(told) <= 2  # the first, and how many more there were
+            assert "prove nothing: the oldest are closed" in told[0]
+
+    asyncio.run(main())
+
+
+def test_who_goes_away_without_a_word_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with serving() as server:
+            for _ in range(50):
+                with socket.create_connection((HOST, server.listener.port)):
+                    pass
+            await good_peer_still_works(server)
+            assert caplog.records == []
+
+    asyncio.run(main())
+
+
+def test_where_no_file_can_be_opened_strangers_give_theirs_back(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with serving(handshake_seconds=60) as server:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            with strangers(20) as crowd:
+                # five more than are open now
+                resource.setrlimit(resource.RLIMIT_NOFILE, (max(one.fileno() for one in crowd) + 6, hard))
+                try:
+                    for one in crowd:
+                        one.setblocking(False)
+                        one.connect_ex((HOST, server.listener.port))
+                    await until(lambda: "nobody can be let in" in caplog.text, "the complaint")
+                    await until(lambda: sum(map(is_closed, crowd)) >= 15, "strangers to be sent away")
+                    os.close(os.dup(0))  # what user code would do
+                finally:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            await good_peer_still_works(server)
+            assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
 
     asyncio.run(main())
