@@ -21,6 +21,10 @@ from pasps.ids import MOST_TASKS
 
 MOST_REPLICAS = 4096
 """The largest pool of one component."""
+MOST_NAME_CHARACTERS = 100
+"""Workers tell each other the name when they shake hands, and take no more from strangers."""
+MOST_NAME_BYTES = 200
+"""It is part of the names of directories, which have at most 255 bytes."""
 _CAP = "topology.max.task.parallelism"
 _TICK = "topology.tick.tuple.freq.secs"
 
@@ -111,6 +115,9 @@ def _checked_config(name: object, config: Mapping[str, Any] | None) -> dict[str,
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
         cure = "use letters, digits, '_', '-' and '.', and begin with a letter or digit"
         raise TopologyError(f"{name!r} cannot be a topology's name", cure=cure)
+    if len(name) > MOST_NAME_CHARACTERS or len(name.encode()) > MOST_NAME_BYTES:
+        problem = f"a topology's name has at most {MOST_NAME_CHARACTERS} characters and {MOST_NAME_BYTES} bytes, got {len(name)} characters"
+        raise TopologyError(f"{problem} ({name[:40]!r}...)", cure="give it a shorter name")
     return check({} if config is None else config, f"topology {name!r}")
 
 

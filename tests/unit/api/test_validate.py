@@ -65,6 +65,14 @@ def test_a_name_that_cannot_stand_in_a_path_is_refused(name: Any) -> None:
         validated(name, [WORDS])
 
 
+@pytest.mark.parametrize("name", ["t" * 101, "t" * 5000, "\u00fc" * 101, "\U00020000" * 51])
+def test_a_name_longer_than_workers_tell_each_other_is_refused(name: str) -> None:
+    with pytest.raises(
+        TopologyError, match=rf"at most 100 characters and 200 bytes, got {len(name)} characters .*; give it a shorter name"
+    ):
+        validated(name, [WORDS])
+
+
 def test_configuration_is_checked_with_its_place() -> None:
     with pytest.raises(ConfigError, match=r"topology 't': configuration key 'topology.wrkers' is unknown"):
         validated("t", [WORDS], {"topology.wrkers": 1})
