@@ -41,14 +41,16 @@ from collections.abc import Sequence
 
 
 def shown(value: object, most: int = 200) -> str:
-    """`repr(value)` for a message: cut, and words of our own where the value's `__repr__` raises."""
+    """`repr(value)` for a message: cut, valid, and words of our own where the value's `__repr__` raises."""
     try:
         text = repr(value)
     except Interrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a user's `__repr__` does, there must be a message
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
-    return text if len(text) <= most else f"{text[: most - 20]}... ({len(text)} characters)"
+    if len(text) > most:
+        text = f"{text[: most - 20]}... ({len(text)} characters)"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class Interrupt(BaseException):
@@ -70,15 +72,6 @@ def _rebuild(kind: type[PaspsError], args: tuple[object, ...], fields: dict[str,
     error.args = args
     error.__dict__.update(fields)
     return error
-
-
-def told(error: BaseException) -> str:
-    """What an exception says, in a few words that can be sent on: it is a user's, so its text may be anything and may raise."""
-    try:
-        text = repr(error)
-    except BaseException:  # noqa: BLE001 - the user's `__repr__` or `__str__`
-        text = f"{type(error).__name__}, which cannot be shown"
-    return text[:300].encode("utf-8", "replace").decode()
 
 
 class InvalidError(PaspsError, ValueError):

@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from pasps.errors import InvalidError, ProtocolError, WireError, told
+from pasps.errors import InvalidError, ProtocolError, WireError, shown
 from pasps.transport.messages import Define
 
 LOCAL = "#"
@@ -78,7 +78,7 @@ class Definitions:
         try:
             self._classes[name] = _checked(pickle.loads(message.pickled))
         except BaseException as error:  # noqa: BLE001 - it is the user's code, or another version of it, and only its values pay
-            self._broken[name] = told(error)
+            self._broken[name] = shown(error)
 
     def resolve(self, name: str) -> type:
         """The dataclass or enum of that name.
@@ -95,7 +95,7 @@ class Definitions:
             try:
                 cls = self._classes[name] = _checked(reduce(getattr, qualname.split("."), importlib.import_module(module)))
             except BaseException as error:  # noqa: BLE001 - as in `define`; noted, so that it is not tried for every value
-                self._broken[name] = told(error)
+                self._broken[name] = shown(error)
         if cls is None:
             raise WireError(
                 name, cure=f"its class cannot be had at the other end ({self._broken[name]}); give all workers the same modules"

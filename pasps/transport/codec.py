@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pasps.errors import ProtocolError, TooLargeError, WireError, told
+from pasps.errors import ProtocolError, TooLargeError, WireError, shown
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
 from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, WireBatch
@@ -66,7 +66,7 @@ class Encoder:
         try:
             frame = self._encoded(message)
         except Exception as error:  # noqa: BLE001 - longer than MessagePack can say, or what nobody foresaw: costs its row, found by cutting
-            failure: WireError = WireError("tuple", cure=f"it cannot be encoded ({told(error)})")
+            failure: WireError = WireError("tuple", cure=f"it cannot be encoded ({shown(error)})")
             failure.__cause__ = error
         else:
             size = len(frame) - HEADER_BYTES

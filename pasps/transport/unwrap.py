@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from pasps.errors import ProtocolError, WireError, told
+from pasps.errors import ProtocolError, WireError, shown
 from pasps.transport.classes import Definitions
 from pasps.transport.values import MOST_DEPTH, Code
 
@@ -85,7 +85,7 @@ class Unwrapper:
         except ProtocolError:
             raise
         except BaseException as error:  # noqa: BLE001 - a key's `__hash__`, a field's `__set__`, a class of another version: costs its row
-            self.unusable.append(WireError(_NAMES[code], cure=f"it cannot be made at the other end ({told(error)})"))
+            self.unusable.append(WireError(_NAMES[code], cure=f"it cannot be made at the other end ({shown(error)})"))
         finally:
             self._depth -= 1
         return value if len(self.unusable) == before else Unusable(self.unusable[before])
@@ -124,7 +124,7 @@ class Unwrapper:
                 for key, item in attributes.items():
                     object.__setattr__(value, key, item)
         except BaseException as error:
-            raise WireError(name, cure=f"it cannot be made at the other end ({told(error)}); give all workers the same modules") from error
+            raise WireError(name, cure=f"it cannot be made at the other end ({shown(error)}); give all workers the same modules") from error
         return value
 
     def _unpickled(self, data: memoryview) -> Any:
@@ -133,7 +133,7 @@ class Unwrapper:
         try:
             return pickle.loads(data)
         except BaseException as error:
-            raise WireError("pickle", cure=f"it cannot be loaded at the other end ({told(error)})") from error
+            raise WireError("pickle", cure=f"it cannot be loaded at the other end ({shown(error)})") from error
 
 
 def first_unusable(value: Any) -> WireError | None:

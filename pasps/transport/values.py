@@ -20,7 +20,7 @@ import cloudpickle
 import msgspec
 from msgspec.msgpack import Ext
 
-from pasps.errors import WireError, told
+from pasps.errors import WireError, shown
 from pasps.transport.classes import ClassBook
 from pasps.transport.messages import Row
 
@@ -114,7 +114,7 @@ class RowWrapper:
             if isinstance(error, _CannotTravelError):
                 kind, cure, cause = error.type_name, error.cure, error.__cause__
             else:
-                kind, cure, cause = _type_name(rows[row][index]), f"it raised {told(error)} when it was made ready", error
+                kind, cure, cause = _type_name(rows[row][index]), f"it raised {shown(error)} when it was made ready", error
             raise WireError(kind, component=component, stream=stream, field=field, cure=cure, row=row) from cause
         return list(zip(*columns, strict=True))
 
@@ -163,7 +163,7 @@ class RowWrapper:
         try:
             name = self.classes.name_of(kind)
         except BaseException as error:
-            raise _CannotTravelError(value, f"move its class into a module that every worker can import ({told(error)})") from error
+            raise _CannotTravelError(value, f"move its class into a module that every worker can import ({shown(error)})") from error
         return _enum_wrap(name) if isinstance(value, enum.Enum) else self._dataclass_wrap(kind, name)
 
     def _dataclass_wrap(self, kind: type, name: str) -> Wrap:
@@ -246,7 +246,7 @@ def _pickled(value: Any, _: int) -> Ext:
     try:
         return Ext(Code.PICKLE, cloudpickle.dumps(value))
     except BaseException as error:
-        raise _CannotTravelError(value, f"it cannot be pickled either ({told(error)})") from error
+        raise _CannotTravelError(value, f"it cannot be pickled either ({shown(error)})") from error
 
 
 def _timed(value: dt.datetime | dt.time) -> bytes:
