@@ -195,12 +195,15 @@ class ThreadExecutor(WaitingExecutor):
     def step(self) -> None:
         """Answer the thread, settle what is finished, start what may start."""
         self._answer()
+        self._hear_of_hooks()
+        super().step()
+
+    def _hear_of_hooks(self) -> None:
         while self._hooks:
             hook = self._hooks.popleft()
             self._hooks_under_way -= 1
             if hook.then is not None:
                 hook.then(hook.error)
-        super().step()
 
     def start(self, work: Work) -> None:
         """Begin the call."""
@@ -306,4 +309,4 @@ class ThreadExecutor(WaitingExecutor):
         """Wait for the thread to end after `stop`, and run what its hooks led to."""
         if self._thread is not None:
             self._thread.join(seconds)
-        self.step()
+        self._hear_of_hooks()

@@ -71,6 +71,7 @@ class Worker:
         self.timers = Timers()
         self.pump = Pump(len(blueprint.components), around.clock, self.settings.flush_interval_seconds)
         self.awake = False
+        self._closed = False
         acks, targets = ack_box_for(blueprint), targets_of(blueprint)
         parts = Parts(worker, workers, blueprint, self.settings, around.clock, around.reports, around.rows, acks, targets)
         self._parts = parts
@@ -129,6 +130,8 @@ class Worker:
 
         A pass lasts no longer than the flush interval, so nothing waits longer, and nothing waits when all is idle.
         """
+        if self._closed:  # whoever owns the loop may still have a step to make; no user code runs behind its `close`
+            return False
         self.timers.fire(self.clock.now())
         self.pump.run_pass()
         self._loads.send_due()
@@ -185,6 +188,7 @@ class Worker:
     def deactivate(self) -> None:
         """Spouts stop; everything else goes on."""
         self.awake = False
+        self._closed = False
         for spout in self.residents.spouts.values():
             spout.deactivate()
 
@@ -200,7 +204,8 @@ class Worker:
                 executor.finish()
 
     def close(self) -> None:
-        """Call `close` of everything; exceptions are reported."""
+        """Call `close` of everything; exceptions are reported. Steps do nothing from now on."""
+        self._closed = True
         for executor in self.residents.executors.values():
             self.hosting.close_all(executor)
             executor.stop()

@@ -513,3 +513,32 @@ def test_a_hook_that_raises_is_told_and_stops_nothing(execution: str, hook: str,
     told = run.journal.of("error")
     assert len(told) == {"activate": 3, "deactivate": 1, "close": 2}[hook]
     assert {report.component for report in told} == {"bolt"}
+
+
+@pytest.mark.parametrize("execution", ["inline", "thread"])
+def test_nothing_is_called_behind_close(execution: str) -> None:
+    called: list[str] = []
+
+    class Notes(Bolt):
+        def process(self, tup: Tuple) -> None:
+            called.append("process")
+
+        def process_tick(self, tup: Tuple) -> None:
+            called.append("process_tick")
+
+        def close(self) -> None:
+            called.append("close")
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = type("Kind", (Notes,), {"execution": execution}).spec(inputs=[numbers], config=TICKS)  # type: ignore[attr-defined]
+
+    run = StepRun(Topo, 1, inputs={"numbers": rows(500)})
+    run.step()
+    (worker,) = run.workers.values()
+    worker.close()
+    run.clock.advance_to(run.clock.peek() + 5.0)
+    while worker.step():
+        pass
+    assert called[-1] == "close"
+    assert called.count("close") == 1
