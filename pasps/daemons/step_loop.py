@@ -59,12 +59,12 @@ class StepLoop:
         self._scheduled = False
         try:
             more = self._worker.step()
-        except Exception as error:  # noqa: BLE001 - the daemon's door; nothing of the user's raises out of a step
-            self._fail(error)
-            return
-        except BaseException:
+        except (SystemExit, KeyboardInterrupt):  # these leave the loop; asyncio keeps all others to itself, and goes on without us
             self.broken = True
             raise
+        except BaseException as error:  # noqa: BLE001 - the daemon's door; nothing of the user's raises out of a step
+            self._fail(error)
+            return
         if more:
             self.wake()
             return

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from pasps import Bolt, EndOfInput, Spout, Topology, Tuple
 from pasps.metrics import ReplicaCounts
 from pasps.runtime.blocking import Blocking
+from pasps.runtime.executor import Executor
+from pasps.runtime.pump import Pump
 from pasps.runtime.snapshot import take_counts
 from pasps.testing import FakeClock, StepRun
 from tests.unit.runtime.parts import Numbers
@@ -153,3 +155,50 @@ def test_looking_closely_is_rare() -> None:
         watched += blocking.watching
         blocking.step(0.001, 0.002, 0.002 if blocking.watching else None)
     assert 0 < watched < 2_000
+
+
+class Crowded(FakeClock):
+    """Another process takes the core for a while: in each step, and whenever somebody looks how long the process was awake."""
+
+    taken = 0.0
+
+    def take(self, seconds: float) -> None:
+        self.advance(seconds)
+        self.taken += seconds
+
+    def cpu(self) -> float:
+        return super().cpu() - self.taken
+
+    def awake(self) -> float:
+        self.take(0.02)
+        return super().cpu()
+
+
+class Computes:
+    """Stands for an executor: its steps compute, as far as they are let."""
+
+    rank = 0
+    queued = False
+
+    def __init__(self, clock: Crowded) -> None:
+        self.clock = clock
+        self.blocking = Blocking()
+
+    def step(self) -> None:
+        self.clock.advance(0.001)
+        self.clock.take(0.005)
+
+    def used(self, cpu: float, wall: float, awake: float | None) -> None:
+        self.blocking.step(cpu, wall, awake)
+
+
+def test_a_busy_machine_makes_no_bolt_look_as_if_it_waited() -> None:
+    clock = Crowded()
+    pump, computes = Pump(1, clock, 0.001), Computes(clock)
+    watched = 0
+    for _ in range(3000):
+        pump.schedule(cast("Executor", computes))
+        pump.run_pass()
+        watched += computes.blocking.watching
+        assert not computes.blocking.blocks
+    assert watched > 100
