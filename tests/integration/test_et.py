@@ -163,10 +163,10 @@ def test_a_bolt_that_cannot_start_is_told_in_its_own_words() -> None:
     assert (result.failure or "").endswith("OSError: no such model")
 
 
-def test_a_bolt_that_ends_its_process_is_told_so() -> None:
-    failure = passed(Leaving).failure or ""
-    assert failure.endswith("SystemExit: 3")
-    assert "asyncio" not in failure
+def test_a_bolt_that_calls_sys_exit_fails_its_event_as_in_a_topology() -> None:
+    result = passed(Leaving)
+    assert (result.failure, len(result.costs), result.failed, result.errors) == (None, EVENTS, EVENTS, EVENTS)
+    assert (result.error or "").endswith("SystemExit: 3")
 
 
 class Blocking(Spout):
