@@ -154,7 +154,7 @@ class BatchingBolt(Bolt):
         for key, tups in groups.items():
             self._batch, self._emitted = tups, []
             try:
-                self.process_batch(key, tups)
+                self.process_batch(key, list(tups))  # theirs to empty or sort: what is acked and anchored is ours
                 for row, stream, anchors, direct_task in self._emitted:
                     self._send(row, stream, anchors, direct_task)
             except Interrupt:

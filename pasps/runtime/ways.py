@@ -197,7 +197,8 @@ class BatchBoltWay:
         tups = self._origins[batch.edge].tuples(batch)
         records = slot.collector.begin(needs_anchors=True)
         try:
-            return self._outcome(slot.instance.process_batch(tups), tups, records)
+            # a list of its own: it may be emptied, or sorted, by whoever works it off
+            return self._outcome(slot.instance.process_batch(list(tups)), tups, records)
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - the step's door
@@ -210,7 +211,7 @@ class BatchBoltWay:
         tups = self._origins[batch.edge].tuples(batch)
         records.needs_anchors = True
         try:
-            returned = slot.instance.process_batch(tups)
+            returned = slot.instance.process_batch(list(tups))
             return self._outcome(await returned if isinstance(returned, Awaitable) else returned, tups, records)
         except Interrupt:
             raise

@@ -247,3 +247,15 @@ def test_what_was_gathered_moves_with_its_task(workers: int) -> None:
         parked = {report.index for report in run.journal.of("parked")}
         active = run.controller.table.components["parity"].active
         assert parked | set(active) == set(range(4)), "a replica that was given up has nothing left"
+
+
+def test_a_batch_may_be_emptied_by_whoever_works_it_off() -> None:
+    class Empties(Parity):
+        def process_batch(self, key: Hashable, tups: list[Tuple]) -> None:
+            while tups:
+                self.emit([key, [tups.pop().values.number]])
+
+    done = complete_topology(chained(Empties), {"numbers": [*rows(4), PAUSE(1.5)]})
+    assert sorted(done.rows("seen")) == [(0, [0]), (0, [2]), (1, [1]), (1, [3])]
+    assert sorted(done.acked["numbers"]) == [0, 1, 2, 3]
+    assert done.failed["numbers"] == []

@@ -76,6 +76,51 @@ def test_a_verdict_on_what_is_no_tuple_is_told(verb: str, wrong: Any) -> None:
     assert done.failed["numbers"] == [0]
 
 
+class Empties(BatchBolt):
+    """Works a batch off by taking from its list."""
+
+    outputs = ["number"]
+    ends = "returns"
+
+    def process_batch(self, tuples: list[Tuple]) -> Any:
+        while tuples:
+            tup = tuples.pop()
+            if self.ends == "emits":
+                self.emit(tup.values, anchors=[tup])
+        if self.ends == "raises":
+            raise ValueError("empty")
+        return None
+
+
+class EmptiesAwaited(Empties):
+    async def process_batch(self, tuples: list[Tuple]) -> Any:
+        return super().process_batch(tuples)
+
+
+@pytest.mark.parametrize("ends", ["returns", "emits", "raises"])
+@pytest.mark.parametrize("kind", [Empties, EmptiesAwaited])
+def test_a_batch_may_be_emptied_by_whoever_works_it_off(kind: type[BatchBolt], ends: str) -> None:
+    done = completed(type("Kind", (kind,), {"ends": ends}))
+    failed = ends == "raises"
+    assert sorted(done.failed["numbers"] if failed else done.acked["numbers"]) == [0, 1, 2]
+    assert len(done.errors) == failed
+    assert sorted(done.rows("bolt")) == ([(0,), (1,), (2,)] if ends == "emits" else [])
+
+
+def test_results_for_a_list_that_grew_do_not_pair() -> None:
+    class Grows(BatchBolt):
+        outputs = ["number"]
+
+        def process_batch(self, tuples: list[Tuple]) -> Any:
+            tuples.append(tuples[0])
+            return [tup.values for tup in tuples]
+
+    done = completed(Grows)
+    (report,) = done.errors
+    assert "expected a list of 3 results, one for each tuple (None filters), got 4 results" in report.text
+    assert sorted(done.failed["numbers"]) == [0, 1, 2]
+
+
 class Collects(Bolt):
     """Emits what a hook tried, once there is a call."""
 
