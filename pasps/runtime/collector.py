@@ -18,8 +18,12 @@ Ask = Callable[[Callable[[], list[Delivery]]], list[Delivery]]
 _OUTSIDE = "emit, ack and fail work only during a call of process, process_batch, process_tick or finish"
 
 
-def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task: int | None) -> Port:
-    """The port of a stream, or EmitError: it is not declared, or direct where it is not, or the other way round."""
+def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task: Any) -> tuple[Port, int | None]:
+    """The port of a stream, and the task as a plain int, whatever integer was given: it travels.
+
+    Raises:
+        EmitError: the stream is not declared, or direct where it is not, or the other way round, or the task is none of its.
+    """
     port = ports.get(stream)
     if port is None:
         declared = ", ".join(sorted(ports)) or "none"
@@ -27,22 +31,22 @@ def port_for(ports: Mapping[str, Port], component: str, stream: str, direct_task
     if direct_task is None:
         if port.direct:
             raise EmitError(component, stream, "a direct stream needs direct_task=")
-        return port
+        return port, None
     if not port.direct:
         raise EmitError(component, stream, "direct_task= needs a stream declared with direct=True")
-    _check_task(port, direct_task)
-    return port
+    return port, _task_of(port, direct_task)
 
 
-def _check_task(port: Port, task: Any) -> None:
+def _task_of(port: Port, task: Any) -> int:
     receivers = [range(lane.first_task, lane.first_task + len(lane.targets)) for lane in port.lanes if lane.direct]
     try:
-        known = not isinstance(task, bool) and any(index(task) in tasks for tasks in receivers)
+        number = -1 if isinstance(task, bool) else index(task)
     except TypeError:
-        known = False
-    if not known and receivers:
+        number = -1
+    if receivers and not any(number in tasks for tasks in receivers):
         ids = ", ".join(f"{tasks.start} to {tasks.stop - 1}" for tasks in receivers)
         raise EmitError(port.component, port.stream, f"direct_task={shown(task)} is no task that subscribes to it; those are {ids}")
+    return number
 
 
 class Collector:
@@ -109,7 +113,7 @@ class Collector:
         need_task_ids: bool,
     ) -> list[int] | None:
         records = self.records()
-        port = port_for(self.emitter.ports, self.component, stream or DEFAULT_STREAM, direct_task)
+        port, direct_task = port_for(self.emitter.ports, self.component, stream or DEFAULT_STREAM, direct_task)
         row = row_of(values, port)
         listed = self._anchors(port, anchors)
         if listed is None and records.needs_anchors:

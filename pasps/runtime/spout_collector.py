@@ -112,33 +112,23 @@ class SpoutCollector:
                 self._ids.append(tup_id)
                 self.count += 1
                 return None
-        port = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, direct_task)
+        port, direct_task = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, direct_task)
         row = row_of(values, port)
         if direct_task is None and not need_task_ids:
             self._close_chunk()
             self._chunks.append((port, [row], [tup_id]))
             self.count += 1
             return None
-        deliveries = self._chosen(port, row, direct_task)
+        deliveries = self._emitter.choose(port, row, direct_task)
         self.sent += 1
         self._emit_now(port, row, tup_id, deliveries)
         return [lane.first_task + task for lane, task, _ in deliveries] if need_task_ids else None
-
-    def _chosen(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
-        if direct_task is None:
-            return self._emitter.choose(port, row, None)
-        task = whole_number(direct_task)
-        deliveries = [] if task is None else self._emitter.choose(port, row, task)
-        if not deliveries and (task is None or any(lane.direct for lane in port.lanes)):  # else nobody subscribes
-            problem = f"direct_task= takes the id of a task that subscribes to it, got {shown(direct_task)}"
-            raise EmitError(self._component, port.stream, f"{problem}; ctx.component_tasks(name) gives those of a component")
-        return deliveries
 
     def emit_batch(self, rows: Sequence[Any], tup_ids: Sequence[Any] | None = None, stream: str | None = None) -> None:
         """See `Spout.emit_batch`."""
         if get_ident() != self._caller:
             raise self._out_of_call("emit_batch", stream)
-        port = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, None)
+        port, _ = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, None)
         self._check_listed(port, "rows", rows)
         listed = self._rows_of(port, rows)
         ids = [None] * len(listed) if tup_ids is None else self._ids_of(port, tup_ids, len(listed))

@@ -63,6 +63,30 @@ def test_a_wrong_emit_is_told_in_one_line_with_the_line_that_made_it(values: Any
     assert done.failed["numbers"] == [0]
 
 
+class Index:
+    """An integer by its `__index__` alone."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, Index])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_direct_task_may_be_any_whole_number(workers: int, kind: Any) -> None:
+    chosen = type("Chosen", (Emits,), {"options": {"stream": "chosen", "direct_task": kind(3)}})
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", chosen).shuffle_grouping("numbers")
+    builder.set_bolt("after", Emits).direct_grouping("bolt", "chosen")
+    done = complete_topology(builder.create_topology("direct"), {"numbers": rows(2)}, workers=workers)
+    assert not done.errors
+    assert sorted(done.acked["numbers"]) == [0, 1]
+    assert len(done.rows("after")) == 2
+
+
 @pytest.mark.parametrize("wrong", [None, "x", 7, [1]])
 @pytest.mark.parametrize("verb", ["ack", "fail"])
 def test_a_verdict_on_what_is_no_tuple_is_told(verb: str, wrong: Any) -> None:
