@@ -16,6 +16,7 @@ from pasps.api.component import Component
 from pasps.api.context import TopologyContext
 from pasps.errors import Interrupt, UnmovableError
 from pasps.runtime.collector import Collector
+from pasps.runtime.reports import said_by
 
 
 class _StatePickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -74,10 +75,10 @@ def _tried(instance: Component, component: str, task: int, context: TopologyCont
 
 def _named(instance: Component, component: str, task: int, error: BaseException) -> UnmovableError:
     """Which attribute it is."""
-    for name, value in vars(instance).items():
+    for name, value in list(vars(instance).items()):
         if _fails(freeze, value):
-            return UnmovableError(component, task, name, f"{type(value).__name__}: {error}")
-    return UnmovableError(component, task, "__getstate__", str(error))
+            return UnmovableError(component, task, name, f"{type(value).__name__}: {said_by(error)}")
+    return UnmovableError(component, task, "__getstate__", said_by(error))
 
 
 def _fails(function: Callable[[Any], Any], value: Any) -> bool:

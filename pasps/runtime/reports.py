@@ -62,6 +62,16 @@ def let_go(error: BaseException) -> None:
             pending += _GROUPED(part)
 
 
+def said_by(error: BaseException) -> str:
+    """What an exception of user code says of itself, in words that can travel."""
+    try:
+        return plain(str(error))
+    except Interrupt:
+        raise
+    except BaseException as another:  # noqa: BLE001 - as above
+        return f"<its str raises {type(another).__name__}>"
+
+
 def plain(text: str, most: int = MOST_CHARACTERS) -> str:
     """The text as any encoder takes it, and no longer than `most`: begin and end are kept."""
     if len(text) > most:

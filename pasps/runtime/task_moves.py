@@ -27,6 +27,7 @@ from pasps.runtime.move_records import Arrival, Departure
 from pasps.runtime.parts import Parts
 from pasps.runtime.peer import received
 from pasps.runtime.replica_pool import Key
+from pasps.runtime.reports import said_by
 from pasps.runtime.task_slot import TaskSlot
 from pasps.transport.messages import Handover, Took
 
@@ -169,7 +170,7 @@ class TaskMoves:
             raise
         except BaseException as error:  # noqa: BLE001 - the user's `__setstate__` or `on_move_in`
             self._hosting.report(arrival.executor, error)
-            self._reports.move_failed(arrival.version, slot.component, slot.task, "on_move_in", f"{type(error).__name__}: {error}")
+            self._reports.move_failed(arrival.version, slot.component, slot.task, "on_move_in", f"{type(error).__name__}: {said_by(error)}")
             return False
         return True
 

@@ -206,6 +206,50 @@ def test_a_task_that_cannot_arrive_goes_back_with_its_state() -> None:
             assert any("no such database" in report.text for report in run.journal.of("error"))
 
 
+class WordlessError(Exception):
+    """Cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Attribute:
+    """Cannot be pickled, for a reason that cannot travel."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __reduce__(self) -> str:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [WordlessError(), ValueError("\ud800"), ValueError("x" * 1_000_000)], ids=["wordless", "surrogate", "long"]
+)
+@pytest.mark.parametrize("where", ["state", "arrival"])
+def test_why_a_task_stays_is_told_in_words_that_can_travel(where: str, error: Exception) -> None:
+    class Fails(Count):
+        def process(self, tup: Tuple) -> None:
+            super().process(tup)
+            self.attribute = Attribute(error) if where == "state" else None
+
+        def on_move_in(self, ctx: TopologyContext) -> None:
+            raise error
+
+    with run_of(Fails, 40) as run:
+        run.run_until_idle()
+        request_active(run, 4)
+        request_active(run, 1)
+        run.settle()
+        failed = run.journal.of("move_failed")
+        run.run_to_end()
+        check_continuous(run, 40)
+    assert failed
+    for report in failed:
+        assert len(report.text.encode()) < 9_000
+        assert report.text.startswith("attribute: Attribute: " if where == "state" else "on_move_in: ")
+
+
 def staggered(run: StepRun, first: str, second: str, condition: Callable[[], bool]) -> None:
     """`first` applies the next table at once, `second` only when `condition` holds."""
     run.held = {first, second}
