@@ -51,7 +51,6 @@ from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
-from pasps.runtime.movability import unmovable
 from pasps.runtime.reports import plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.throttle import Throttle
@@ -224,9 +223,8 @@ class WorkerProcess:
     def _unmovable(self, blueprint: Blueprint) -> list[Unmovable]:
         found = []
         for (component, task), slot in self._worker.residents.slots.items():
-            if blueprint.components[component].keyed and slot.collector is not None:
-                context = self._worker.hosting.context(component, task, None)
-                error = unmovable(slot.instance, component, task, context)
+            if blueprint.components[component].keyed:
+                error = self._worker.hosting.unmovable(slot)
                 if error is not None:
                     found.append(Unmovable(component, task, error.attribute, error.reason))
         return found

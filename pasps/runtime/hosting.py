@@ -17,7 +17,7 @@ from pasps.api.function import FunctionBolt
 from pasps.api.spout import Spout
 from pasps.clock import Clock
 from pasps.config import Settings, merged
-from pasps.errors import Interrupt, InvalidError
+from pasps.errors import Interrupt, InvalidError, UnmovableError
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
@@ -28,7 +28,7 @@ from pasps.runtime.emitter import Emitter, Lane, Port, Report
 from pasps.runtime.executor import BoltExecutor, Executor, Seat
 from pasps.runtime.fates import refuse_coroutine
 from pasps.runtime.inline_executor import InlineExecutor
-from pasps.runtime.movability import thaw
+from pasps.runtime.movability import thaw, unmovable
 from pasps.runtime.origin import Origin
 from pasps.runtime.pace import Pace, Whole
 from pasps.runtime.settler import Flags, Settler
@@ -201,6 +201,15 @@ class Hosting:
         _bind(instance, slot.collector, context)
         executor.call(lambda: instance.on_move_in(context))
         self._set_flags(executor, instance)
+
+    def unmovable(self, slot: TaskSlot) -> UnmovableError | None:
+        """Try whether the task's instance could move, with its hooks where its user code runs; None when it can."""
+        executor = slot.host
+        if slot.collector is None or slot.instance is None or not isinstance(executor, BoltExecutor):
+            return None
+        context, found = self.context(slot.component, slot.task, None, executor), list[UnmovableError | None]()
+        executor.call(lambda: found.append(unmovable(slot.instance, slot.component, slot.task, context)))
+        return found[0]
 
     def adopt(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """`executor` runs an instance from now on that another executor of this worker ran before."""

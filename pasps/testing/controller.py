@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable, left_where_it_was, moves, with_worker, without_worker
-from pasps.runtime.movability import unmovable
 from pasps.runtime.table_keeper import Positions
 from pasps.runtime.worker import Worker
 from pasps.testing.journal import Journal, Report
@@ -67,18 +66,16 @@ class StepController:
         for move in moves(self.table, table):
             worker = self._workers.get(move.source or "")
             slot = worker.residents.slots.get((move.component, move.task)) if worker is not None else None
-            if worker is None or slot is None or slot.instance is None or slot.collector is None:
-                continue
-            error = unmovable(slot.instance, move.component, move.task, worker.hosting.context(move.component, move.task, None))
+            error = worker.hosting.unmovable(slot) if worker is not None and slot is not None else None
             if error is not None:
                 raise error
 
     def note_unmovable(self) -> None:
         """Try whether each keyed instance can be moved; see `refuse_unmovable`."""
         for worker in self._workers.values():
-            for (component, task), slot in worker.residents.slots.items():
-                if slot.collector is not None and worker.blueprint.components[component].keyed:
-                    unmovable(slot.instance, component, task, worker.hosting.context(component, task, None))
+            for (component, _), slot in worker.residents.slots.items():
+                if worker.blueprint.components[component].keyed:
+                    worker.hosting.unmovable(slot)
 
     def deliver(self, worker: str) -> bool:
         """Let a worker apply the next table in its mailbox; False when it has none."""

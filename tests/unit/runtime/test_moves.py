@@ -250,6 +250,40 @@ def test_why_a_task_stays_is_told_in_words_that_can_travel(where: str, error: Ex
         assert report.text.startswith("attribute: Attribute: " if where == "state" else "on_move_in: ")
 
 
+class OnItsThread(Count):
+    """Notices hooks that run elsewhere."""
+
+    execution = "thread"
+    elsewhere: list[str]
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        super().initialize(conf, ctx)
+        self.guard: Any = threading.Lock()
+        self.home = threading.get_ident()
+
+    def on_move_out(self) -> None:
+        if threading.get_ident() != self.home:
+            self.elsewhere.append("out")
+        self.guard = None
+
+    def on_move_in(self, ctx: TopologyContext) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.elsewhere.append("in")
+        self.home = threading.get_ident()
+        self.guard = threading.Lock()
+
+
+def test_whether_a_task_could_move_is_tried_where_its_code_runs() -> None:
+    OnItsThread.elsewhere = []
+    with run_of(OnItsThread, 20, 20) as run:
+        run.run_until_idle()
+        run.set_active("count", 1)
+        run.set_active("count", 4)
+        run.run_to_end()
+        check_continuous(run, 40)
+    assert OnItsThread.elsewhere == []
+
+
 def staggered(run: StepRun, first: str, second: str, condition: Callable[[], bool]) -> None:
     """`first` applies the next table at once, `second` only when `condition` holds."""
     run.held = {first, second}
