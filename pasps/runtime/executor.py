@@ -175,9 +175,8 @@ class BoltExecutor(Executor):
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, on the worker's loop."""
-        handler = getattr(slot.instance, "process_tick", None)
-        if handler is not None:
-            self.settler.settle_alone(slot, run_call(slot.collector, "process_tick", handler, tup))
+        if slot.collector is not None:
+            self.settler.settle_alone(slot, run_call(slot.collector, slot.instance, "process_tick", tup))
 
     # ---- the end
 
@@ -203,7 +202,7 @@ class BoltExecutor(Executor):
             slot = self._finishes.popleft()
             if self.may_finish(slot):
                 slot.finished = True
-                self.settler.settle_alone(slot, run_call(slot.collector, "finish", slot.instance.finish))
+                self.settler.settle_alone(slot, run_call(slot.collector, slot.instance, "finish"))
             if self.clock.now() > until:
                 break
 

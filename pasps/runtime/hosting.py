@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from random import Random
 from typing import Any
 
@@ -233,7 +234,11 @@ class Hosting:
 
     def close(self, executor: Executor, instance: Any) -> None:
         """Call an instance's `close` where its user code runs; what it raises is reported."""
-        executor.hook(instance.close, partial(self.told, executor))
+        self.hook(executor, instance, "close")
+
+    def hook(self, executor: Executor, instance: Any, name: str) -> None:
+        """Call a hook of an instance that nobody waits for, where its user code runs; what it raises is reported."""
+        executor.hook(partial(methodcaller(name), instance), partial(self.told, executor))
 
     def told(self, executor: Executor, error: BaseException | None) -> None:
         """What became of a hook that nobody waits for: an exception is reported, and the others run all the same."""

@@ -6,7 +6,6 @@ Called by the worker between two steps; the numbers in `apply` are the steps of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from pasps.activation import ActivationTable, Routing, moves
 from pasps.errors import Interrupt
@@ -170,7 +169,7 @@ class TableKeeper:
         for slot in executor.slots.values():
             if slot.collector is None or slot.instance is None:
                 continue
-            executor.hook(getattr(slot.instance, hook), partial(self._hosting.told, executor))
+            self._hosting.hook(executor, slot.instance, hook)
 
     def state(self, key: Key) -> ReplicaState:
         """The state of a replica of this worker."""

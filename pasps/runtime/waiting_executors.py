@@ -153,7 +153,7 @@ class AsyncExecutor(WaitingExecutor):
         begun = self.clock.now()
         # nothing of the user's comes out of these: a call that is cancelled has failed, like any other
         if work.batch is None:
-            work.alone = await wait_call(self.plan.id, records, work.hook, getattr(work.slot.instance, work.hook), *work.args)
+            work.alone = await wait_call(self.plan.id, records, work.slot.instance, work.hook, *work.args)
         else:
             work.outcome = await self.way.wait(work.slot, work.batch, records)
         work.seconds = self.clock.now() - begun
@@ -290,8 +290,7 @@ class ThreadExecutor(WaitingExecutor):
                 continue
             begun = now()
             if job.batch is None:
-                slot = job.slot
-                job.alone = run_call(slot.collector, job.hook, getattr(slot.instance, job.hook), *job.args)
+                job.alone = run_call(job.slot.collector, job.slot.instance, job.hook, *job.args)
             else:
                 job.outcome = self.way.run(job.slot, job.batch)
             job.seconds = now() - begun

@@ -119,7 +119,14 @@ class ClassWay:
         tups = self._origins[batch.edge].tuples(batch)
         out = collector.begin()
         failures: dict[int, Failure] = {}
-        process, end, left, done = slot.instance.process, out.append, iter(tups), 0
+        end, left, done = out.append, iter(tups), 0
+        try:
+            process = slot.instance.process
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - to look it up may run user code: a property, a __getattribute__
+            collector.end()
+            return Outcome.failed(len(tups), error)
         while True:
             try:
                 for tup in left:
@@ -152,7 +159,7 @@ class ClassWay:
     async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
         """Process the only row of the batch."""
         tups = self._origins[batch.edge].tuples(batch)
-        outcome = Outcome.of_calls([await wait_call(self._component, records, "process", slot.instance.process, tups[0])])
+        outcome = Outcome.of_calls([await wait_call(self._component, records, slot.instance, "process", tups[0])])
         outcome.tups = tups
         return outcome
 
@@ -236,11 +243,11 @@ class BatchBoltWay:
 # ---- single calls: ticks, hooks that may emit
 
 
-def run_call(collector: Collector, name: str, call: Callable[..., Any], *args: Any) -> Call:
+def run_call(collector: Collector, instance: Any, name: str, *args: Any) -> Call:
     """Call something of an instance that may emit, where its `process` runs."""
     records = collector.begin()
     try:
-        refuse_unfinished(call(*args), collector.component, name)
+        refuse_unfinished(getattr(instance, name)(*args), collector.component, name)
     except Interrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the step's door: reported, the worker goes on
@@ -250,10 +257,10 @@ def run_call(collector: Collector, name: str, call: Callable[..., Any], *args: A
     return records
 
 
-async def wait_call(component: str, records: Records, name: str, call: Callable[..., Any], *args: Any) -> Call:
+async def wait_call(component: str, records: Records, instance: Any, name: str, *args: Any) -> Call:
     """The same for what may be awaited; `records` is where it emits to."""
     try:
-        returned = call(*args)
+        returned = getattr(instance, name)(*args)
         refuse_unfinished(await returned if isinstance(returned, Awaitable) else returned, component, name)
     except Interrupt:
         raise

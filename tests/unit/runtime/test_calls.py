@@ -516,6 +516,52 @@ def test_a_tick_that_raises_sends_nothing_and_stops_nothing(how: str, fault: str
     assert all(report.component == "bolt" for report in told)
 
 
+class Hides(Bolt):
+    """Raises when one of its methods is looked up."""
+
+    outputs = ["number"]
+    hidden = ""
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+    def process_tick(self, tup: Tuple) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == object.__getattribute__(self, "hidden"):
+            raise ValueError(f"no {name}")
+        return object.__getattribute__(self, name)
+
+
+class HidesAwaited(Hides):
+    async def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+
+@pytest.mark.parametrize("name", ["process", "process_tick", "finish", "activate", "deactivate", "close"])
+@pytest.mark.parametrize("how", ["inline", "thread", "async"])
+def test_a_method_that_cannot_be_looked_up_fails_as_one_that_raises(how: str, name: str) -> None:
+    members = {"hidden": name, "execution": "inline" if how == "async" else how}
+
+    class Topo(Topology):
+        numbers = Numbers.spec()
+        bolt = type("Kind", (HidesAwaited if how == "async" else Hides,), members).spec(inputs=[numbers], par=2, pool=2, config=TICKS)
+
+    run = StepRun(Topo, 1, inputs={"numbers": [*rows(4), PAUSE(1.5)]})
+    run.run_to_end()
+    run.set_active("bolt", 1)
+    run.run_until_idle()
+    failed = name == "process"
+    assert sorted(run.verdicts.failed["numbers"]) == ([0, 1, 2, 3] if failed else [])
+    assert len(run.emitted.get("bolt", {}).get("default", [])) == (0 if failed else 4)
+    run.close()
+    told = run.journal.of("error")
+    assert told
+    assert all(f"ValueError: no {name}" in report.text for report in told)
+
+
 class OneAtATime(Bolt):
     """Notices when two of its methods run at once."""
 
