@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from pasps.api.tuples import name_fields
 from pasps.errors import Interrupt, PaspsError
@@ -26,9 +26,9 @@ def told_of(error: BaseException | str) -> str:
 
     What this package says of a call of the user's is one line with the user's own line of code; never raises for what is in `error`.
     """
-    if isinstance(error, str):
-        return plain(error)
     try:
+        if not is_raised(error):
+            return plain(str(error))
         name_fields(error)
         trace = traceback.TracebackException.from_exception(error, limit=-_MOST_FRAMES)
         for part in _chain(trace, set()):
@@ -40,6 +40,11 @@ def told_of(error: BaseException | str) -> str:
         raise
     except BaseException as another:  # noqa: BLE001 - whatever the exception's own methods do, there must be words for it
         return f"{type(error).__name__}, which cannot be told: telling it raised {type(another).__name__}"
+
+
+def is_raised(error: object) -> TypeGuard[BaseException]:
+    """Whether it is an exception, by its type: what an exception says of its class is user code, and may say text."""
+    return issubclass(type(error), BaseException)
 
 
 def let_go(error: BaseException) -> None:

@@ -344,7 +344,7 @@ class SpoutExecutor(Executor):
             except Interrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a value of the user's: reported, the position before it stands
-                self._complain("save_position", error if isinstance(error, InvalidError) else self._unpicklable(value, error))
+                self._complain("save_position", error if issubclass(type(error), InvalidError) else self._unpicklable(value, error))
             else:
                 self._kept = (data, collector.covered, collector.exact)
         return self._kept

@@ -27,7 +27,7 @@ from pasps.runtime.origin import tick_tuple
 from pasps.runtime.parts import Parts, ack_box_for, targets_of
 from pasps.runtime.pump import Pump
 from pasps.runtime.replica_pool import Key, ReplicaState
-from pasps.runtime.reports import Reports, let_go, told_of
+from pasps.runtime.reports import Reports, is_raised, let_go, told_of
 from pasps.runtime.switchboard import Switchboard, releaser
 from pasps.runtime.table_keeper import Positions, TableKeeper
 from pasps.runtime.task_moves import TaskMoves
@@ -240,5 +240,5 @@ class Worker:
         for line in self._throttle.pass_on(component, lambda: told_of(error), self.clock.now()):
             _log.error("component %s, task %d: %s", component, task, line)
             self._parts.reports.error(component, task, line)
-        if not isinstance(error, str):
+        if is_raised(error):
             let_go(error)

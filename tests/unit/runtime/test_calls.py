@@ -516,6 +516,31 @@ def test_a_tick_that_raises_sends_nothing_and_stops_nothing(how: str, fault: str
     assert all(report.component == "bolt" for report in told)
 
 
+class SaysStringError(Exception):
+    __class__ = str  # type: ignore[assignment]
+
+
+class SaysNoClassError(Exception):
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise ValueError("no class")
+
+
+@pytest.mark.parametrize("error", [SaysStringError, SaysNoClassError])
+def test_an_exception_may_say_anything_of_its_class(error: type[Exception]) -> None:
+    @bolt(outputs=["number"])
+    def passes_some(number: int) -> tuple[int]:
+        if number == 1:
+            raise error("odd")
+        return (number,)
+
+    done = completed(passes_some)
+    assert sorted(done.acked["numbers"]) == [0, 2]
+    assert done.failed["numbers"] == [1]
+    (report,) = done.errors
+    assert error.__name__ in report.text
+
+
 class Hides(Bolt):
     """Raises when one of its methods is looked up."""
 
