@@ -96,9 +96,9 @@ class Collector:
     ) -> list[int] | None:
         """See `Bolt.emit`."""
         if stream is None and anchors is None and direct_task is None and not need_task_ids:
-            if values.__class__ is not tuple and isinstance(values, (list, tuple)):
+            if type(values) is not tuple and isinstance(values, (list, tuple)):
                 values = tuple(values)
-            if values.__class__ is tuple and len(values) == self.width:
+            if type(values) is tuple and len(values) == self.width:
                 self.append(values)
                 return None
         self.plain = False

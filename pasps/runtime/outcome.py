@@ -128,10 +128,11 @@ def row_of(values: Any, port: Port) -> Row:
     """`values` as a row of the stream, or EmitError that says what it is instead."""
     if not isinstance(values, (list, tuple)):
         raise EmitError(port.component, port.stream, f"emit takes a list or tuple of {port.width} values, got {shown(values)}")
-    if len(values) != port.width:
+    row = tuple(values)  # first: what a class of the user's says of its length is not what it gives
+    if len(row) != port.width:
         names = ", ".join(port.fields) or "no fields"
-        raise EmitError(port.component, port.stream, f"expected {port.width} values ({names}), got {len(values)}: {shown(values)}")
-    return tuple(values)
+        raise EmitError(port.component, port.stream, f"expected {port.width} values ({names}), got {len(row)}: {shown(values)}")
+    return row
 
 
 class Results:
@@ -171,10 +172,11 @@ class Results:
         Raises:
             EmitError: it does not.
         """
-        if not isinstance(returned, (list, tuple)) or len(returned) != count:
-            got = f"{len(returned)} results" if isinstance(returned, (list, tuple)) else shown(returned)
+        listed = list(returned) if isinstance(returned, (list, tuple)) else None
+        if listed is None or len(listed) != count:
+            got = shown(returned) if listed is None else f"{len(listed)} results"
             raise self._wrong(f"expected a list of {count} results, one for each tuple (None filters), got {got}")
-        return list(returned)
+        return listed
 
     def rows(self, result: Any) -> list[Row]:
         """The rows of one result.
@@ -195,13 +197,12 @@ class Results:
     def _row(self, value: Any, what: str) -> Row:
         port = self._port
         assert port is not None
-        if isinstance(value, tuple):
-            if len(value) == port.width:
-                return tuple(value)
+        if isinstance(value, tuple) or (isinstance(value, list) and port.width != 1):
+            row = tuple(value)
+            if len(row) == port.width:
+                return row
         elif port.width == 1 and not isinstance(value, _UNFINISHED):
             return (value,)
-        elif isinstance(value, list) and len(value) == port.width:
-            return tuple(value)
         fields = ", ".join(port.fields)
         raise self._wrong(f"expected a tuple of {port.width} values ({fields}), got {what}{shown(value)}")
 
@@ -217,9 +218,11 @@ def uniform_rows(results: list[Any], port: Port | None) -> list[Row] | None:
     # counting in a list costs less than half of looking at each result
     if list(map(type, results)).count(tuple) == count:
         return results if list(map(len, results)).count(port.width) == count else None
-    if port.width != 1 or not all(map(_is_value, set(map(type, results)))):
+    try:
+        certain = port.width == 1 and all(map(_is_value, set(map(type, results))))
+    except TypeError:  # a class of the user's that cannot be hashed
         return None
-    return list(zip(results, strict=False))
+    return list(zip(results, strict=False)) if certain else None
 
 
 @lru_cache(maxsize=256)  # asking an abstract class costs more than all the rest

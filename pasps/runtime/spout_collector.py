@@ -106,7 +106,7 @@ class SpoutCollector:
         except TypeError:
             raise EmitError(self._component, stream or DEFAULT_STREAM, _unhashable(tup_id)) from None
         if stream is None and direct_task is None and not need_task_ids:
-            kind = values.__class__
+            kind = type(values)
             if (kind is tuple or kind is list) and len(values) == self._width:
                 self._rows.append(values if kind is tuple else tuple(values))
                 self._ids.append(tup_id)

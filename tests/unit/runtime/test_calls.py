@@ -516,6 +516,103 @@ def test_a_tick_that_raises_sends_nothing_and_stops_nothing(how: str, fault: str
     assert all(report.component == "bolt" for report in told)
 
 
+class ThreeOfTwo(tuple[Any, ...]):
+    """Has two values, and gives three."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((1, 2, 3))
+
+
+class TwoOfThree(list[Any]):
+    """Has two values, and says three."""
+
+    def __len__(self) -> int:
+        return 3
+
+
+class Posing:
+    """Says that it is a tuple, and that it is equal to everything, as stand-ins of mock libraries do."""
+
+    __class__ = tuple  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((1, 2))
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("how", ["returned", "emitted", "emitted with anchors"])
+@pytest.mark.parametrize("execution", ["inline", "thread"])
+def test_rows_are_as_wide_as_what_they_give(execution: Any, how: str) -> None:
+    @bolt(outputs=["one", "two"], execution=execution)
+    def returns(number: int) -> Any:
+        return ThreeOfTwo((1, 2)) if number == 1 else (number, number)
+
+    class EmitsIt(Bolt):
+        outputs = ["one", "two"]
+
+        def process(self, tup: Tuple) -> None:
+            row = ThreeOfTwo((1, 2)) if tup[0] == 1 else (tup[0], tup[0])
+            self.emit(row, anchors=[tup] if how != "emitted" else None)
+
+    done = completed(returns if how == "returned" else type("Kind", (EmitsIt,), {"execution": execution}))
+    assert done.failed["numbers"] == [1]
+    assert sorted(done.rows("bolt")) == [(0, 0), (2, 2)]
+
+
+def test_results_are_as_many_as_they_give() -> None:
+    @bolt(outputs=["number"], batch=True)
+    def returns(batch: list[Any]) -> list[Any]:
+        return TwoOfThree([1, 2])
+
+    done = completed(returns)
+    (report,) = done.errors
+    assert "expected a list of 3 results, one for each tuple (None filters), got 2 results" in report.text
+    assert sorted(done.failed["numbers"]) == [0, 1, 2]
+
+
+def test_what_poses_as_a_tuple_is_taken_for_the_values_that_it_gives() -> None:
+    class EmitsIt(Bolt):
+        outputs = ["one", "two"]
+
+        def process(self, tup: Tuple) -> None:
+            self.emit(Posing() if tup[0] == 1 else (tup[0], tup[0]))  # type: ignore[arg-type]
+
+    done = completed(EmitsIt, workers=2)
+    assert sorted(done.acked["numbers"]) == [0, 1, 2]
+    assert sorted(done.rows("bolt")) == [(0, 0), (1, 2), (2, 2)]
+    assert not done.errors
+
+
+class Compared(type):
+    """Its classes cannot be hashed."""
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other
+
+
+class Value(metaclass=Compared):
+    """Of a class that cannot be hashed."""
+
+
+def test_a_result_of_a_class_that_cannot_be_hashed_ends_no_worker() -> None:
+    @bolt(outputs=["number"])
+    def returns(number: int) -> Any:
+        value = Value() if number == 1 else number
+        return value
+
+    done = completed(returns)
+    assert sorted(done.acked["numbers"]) == [0, 2]
+    assert done.failed["numbers"] == [1]
+    (report,) = done.errors
+    assert "unhashable" in report.text
+
+
 class SaysStringError(Exception):
     __class__ = str  # type: ignore[assignment]
 
