@@ -77,9 +77,13 @@ class Settler:
                 self._spread(batch, outcome.rows, outcome.counts, outcome.failures or {}, slot)
                 return
         tups = outcome.tups if outcome.tups is not None else self._origins[batch.edge].tuples(batch)
+        calls = outcome.as_calls()
         if outcome.loose:
+            for tup, call in zip(tups, calls, strict=True):
+                if isinstance(call, Failure) and self.flags.fail:  # before an ack of it that the batch recorded
+                    self._judge(tup, False, slot)
             self._carry_out(None, outcome.loose, slot)
-        for tup, call in zip(tups, outcome.as_calls(), strict=True):
+        for tup, call in zip(tups, calls, strict=True):
             self._settle_call(tup, call, slot)
         self._flush(slot)
 

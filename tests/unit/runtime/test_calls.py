@@ -613,6 +613,21 @@ def test_a_result_of_a_class_that_cannot_be_hashed_ends_no_worker() -> None:
     assert "unhashable" in report.text
 
 
+@pytest.mark.parametrize("auto_ack", [True, False])
+def test_a_tuple_that_is_acked_and_whose_result_is_wrong_fails(auto_ack: bool) -> None:
+    class AcksAll(BatchBolt):
+        outputs = ["number"]
+
+        def process_batch(self, tuples: list[Tuple]) -> Any:
+            for tup in tuples:
+                self.ack(tup)
+            return [(1, 2) if tup[0] == 1 else tup.values for tup in tuples]
+
+    done = completed(type("Kind", (AcksAll,), {"auto_ack": auto_ack}))
+    assert sorted(done.acked["numbers"]) == [0, 2]
+    assert done.failed["numbers"] == [1]
+
+
 class SaysStringError(Exception):
     __class__ = str  # type: ignore[assignment]
 
