@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Never, Protocol
 
 import cloudpickle
 
@@ -42,7 +42,7 @@ class Steps(Protocol):
     def notify(self, executor: BoltExecutor) -> None:
         """From a bolt's own thread: it has finished a call."""
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a call of an async bolt."""
 
 
@@ -190,7 +190,7 @@ class LoneWorker(Worker):
         return more
 
 
-def _refuse(_: object) -> None:
+def _refuse(_: object) -> Never:
     raise RuntimeError("a worker without steps was asked to wait for a call")
 
 

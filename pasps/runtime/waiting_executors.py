@@ -5,10 +5,12 @@ Both take tuples from the inbox one call at a time; the outcome of each call is 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,14 +20,14 @@ from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector
 from pasps.runtime.emitter import Delivery
 from pasps.runtime.executor import BoltExecutor, Seat, raised_by
-from pasps.runtime.outcome import Call, Outcome, Records
+from pasps.runtime.outcome import Call, Failure, Outcome, Records
 from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.ways import run_call, wait_call
 
 _SWITCH_SECONDS = 0.0005
 _ASK_SECONDS = 0.005
 
-Spawn = Callable[[Coroutine[Any, Any, None]], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Answer = list[Delivery] | BaseException
 Then = Callable[[BaseException | None], None]
 
@@ -145,7 +147,19 @@ class AsyncExecutor(WaitingExecutor):
 
     def start(self, work: Work) -> None:
         """Begin the call."""
-        self._spawn(self._run(work))
+        self._spawn(self._run(work)).add_done_callback(partial(self._never_begun, work))
+
+    def _never_begun(self, work: Work, task: asyncio.Task[None]) -> None:
+        """A call that was cancelled before it ran a line: asyncio ends it without asking `_run`, which lets no other be cancelled."""
+        if not task.cancelled():
+            return
+        error = asyncio.CancelledError("cancelled before it began")
+        if work.batch is None:
+            work.alone = Failure(error)
+        else:
+            work.outcome = Outcome.failed(len(work.batch.rows), error)
+        self._finished.append(work)
+        self.wake()
 
     async def _run(self, work: Work) -> None:
         records = Records()

@@ -6,10 +6,9 @@ The walk of a tuple starts and ends here: `step` runs executors, takes acks to t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
@@ -33,6 +32,7 @@ from pasps.runtime.table_keeper import Positions, TableKeeper
 from pasps.runtime.task_moves import TaskMoves
 from pasps.runtime.throttle import Throttle
 from pasps.runtime.timers import Timers
+from pasps.runtime.waiting_executors import Spawn
 from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Surroundings:
     ids: IdSource
     reports: Reports
     rows: RowWrapper
-    spawn: Callable[[Coroutine[Any, Any, None]], None]
+    spawn: Spawn
     notify: Callable[[BoltExecutor], None]
     emitter: MakeEmitter = Emitter
     restarted: bool = False

@@ -62,7 +62,7 @@ class Coroutines:
         self._loop: _FakeTimeLoop | None = None
         self._tasks: dict[str, set[asyncio.Task[None]]] = {}
 
-    def spawn(self, worker: str, coroutine: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, worker: str, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start a coroutine; it runs in the next `step`."""
         if self._loop is None:
             self._loop = _FakeTimeLoop(self._clock)
@@ -70,6 +70,7 @@ class Coroutines:
         tasks = self._tasks.setdefault(worker, set())
         tasks.add(task)
         task.add_done_callback(tasks.discard)
+        return task
 
     def under_way(self) -> bool:
         """Whether any is not over."""

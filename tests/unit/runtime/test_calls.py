@@ -592,6 +592,8 @@ def test_what_poses_as_a_tuple_is_taken_for_the_values_that_it_gives() -> None:
 class Compared(type):
     """Its classes cannot be hashed."""
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __eq__(cls, other: object) -> bool:
         return cls is other
 
@@ -626,6 +628,33 @@ def test_a_tuple_that_is_acked_and_whose_result_is_wrong_fails(auto_ack: bool) -
     done = completed(type("Kind", (AcksAll,), {"auto_ack": auto_ack}))
     assert sorted(done.acked["numbers"]) == [0, 2]
     assert done.failed["numbers"] == [1]
+
+
+class CancelsOthers(Bolt):
+    """Cancels every call that has been started and has not begun to run."""
+
+    outputs = ["number"]
+    concurrency = 4
+    cancels = True
+
+    async def process(self, tup: Tuple) -> None:
+        if self.cancels:
+            type(self).cancels = False
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+        self.emit(tup.values)
+
+    async def finish(self) -> None:
+        self.emit([-1])
+
+
+def test_a_call_that_is_cancelled_before_it_begins_has_failed() -> None:
+    done = completed(type("Kind", (CancelsOthers,), {}), 6)
+    assert sorted(done.acked["numbers"]) == [0, 4, 5]
+    assert sorted(done.failed["numbers"]) == [1, 2, 3]
+    assert sorted(row[0] for row in done.rows("bolt")) == [-1, 0, 4, 5]
+    assert len(done.errors) == 3
+    assert all("CancelledError" in report.text for report in done.errors)
 
 
 class SaysStringError(Exception):
@@ -673,7 +702,7 @@ class Hides(Bolt):
 
 
 class HidesAwaited(Hides):
-    async def process(self, tup: Tuple) -> None:
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
         self.emit(tup.values)
 
 
@@ -684,7 +713,9 @@ def test_a_method_that_cannot_be_looked_up_fails_as_one_that_raises(how: str, na
 
     class Topo(Topology):
         numbers = Numbers.spec()
-        bolt = type("Kind", (HidesAwaited if how == "async" else Hides,), members).spec(inputs=[numbers], par=2, pool=2, config=TICKS)
+        bolt = type("Kind", (HidesAwaited if how == "async" else Hides,), members).spec(  # type: ignore[attr-defined]
+            inputs=[numbers], par=2, pool=2, config=TICKS
+        )
 
     run = StepRun(Topo, 1, inputs={"numbers": [*rows(4), PAUSE(1.5)]})
     run.run_to_end()
