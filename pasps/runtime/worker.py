@@ -18,7 +18,7 @@ from pasps.ids import IdSource
 from pasps.runtime.ack_courier import AckCourier
 from pasps.runtime.draining import Draining
 from pasps.runtime.emitter import Emitter
-from pasps.runtime.executor import BoltExecutor
+from pasps.runtime.executor import BoltExecutor, raised_by
 from pasps.runtime.hosting import Hosting, MakeEmitter, Services
 from pasps.runtime.late_starts import LateStarts
 from pasps.runtime.load_reports import LoadReports
@@ -238,7 +238,7 @@ class Worker:
         The exception has no traceback afterwards.
         """
         for line in self._throttle.pass_on(component, lambda: told_of(error), self.clock.now()):
-            _log.error("component %s, task %d: %s", component, task, line)
             self._parts.reports.error(component, task, line)
+            raised_by(partial(_log.error, "component %s, task %d: %s", component, task, line))  # handlers and filters are users' too
         if is_raised(error):
             let_go(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -628,6 +629,26 @@ def test_a_tuple_that_is_acked_and_whose_result_is_wrong_fails(auto_ack: bool) -
     done = completed(type("Kind", (AcksAll,), {"auto_ack": auto_ack}))
     assert sorted(done.acked["numbers"]) == [0, 2]
     assert done.failed["numbers"] == [1]
+
+
+@pytest.mark.parametrize("raised", [ValueError, SystemExit])
+def test_a_log_filter_that_raises_ends_no_worker(raised: type[BaseException]) -> None:
+    def refuses(record: logging.LogRecord) -> bool:
+        raise raised("no log")
+
+    log = logging.getLogger("pasps.runtime.worker")
+    log.addFilter(refuses)
+    try:
+        done = completed(Raises)
+    finally:
+        log.removeFilter(refuses)
+    assert done.failed["numbers"] == [0, 1, 2]
+    assert [report.text.splitlines()[-1] for report in done.errors] == ["ValueError: for the log"] * 3
+
+
+class Raises(Bolt):
+    def process(self, tup: Tuple) -> None:
+        raise ValueError("for the log")
 
 
 class CancelsOthers(Bolt):
