@@ -19,10 +19,12 @@ class Draining:
         self._hosting = hosting
         self._still: dict[tuple[str, int], tuple[int, float]] = {}
         """By draining replica: what it had executed, and since when that is so."""
+        self._leaving = False
+        """Whether a replica at rest, which lives elsewhere now, has still to say its last or to get rid of it."""
 
     def busy(self) -> bool:
         """Whether anything is under way."""
-        return self._parts.pool.draining() or bool(self._moves)
+        return self._parts.pool.draining() or bool(self._moves) or self._leaving
 
     def go_on(self) -> None:
         """Take moves further, park what has drained."""
@@ -34,9 +36,15 @@ class Draining:
         for (component, replica), version in parts.pool.park(marked, self._is_empty):
             self._keeper.lifecycle((component, replica), "deactivate")
             parts.reports.parked(component, replica, version)
+        self._leaving = False
         for component, replica in parts.pool.elsewhere():
             key = (component, replica)
-            if not self._has_keyed_tasks(key) and not self._finishes(parts.residents.executors[key]):
+            if self._has_keyed_tasks(key):  # its moves come first
+                continue
+            executor = parts.residents.executors[key]
+            if self._finishes(executor) or executor.emitter.parked:
+                self._leaving = True
+            else:
                 self._retire(component, replica)
 
     def marked(self) -> int:

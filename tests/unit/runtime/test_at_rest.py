@@ -14,7 +14,7 @@ from pasps.metrics import ComponentStats
 from pasps.runtime.replica_pool import ReplicaState
 from pasps.runtime.snapshot import take_counts
 from pasps.testing import PAUSE, FakeClock, StepRun
-from tests.unit.runtime.parts import Numbers, rows
+from tests.unit.runtime.parts import Numbers, add_one, rows
 
 TIMEOUT = 30
 CONFIG = {"topology.message.timeout.secs": TIMEOUT}
@@ -247,3 +247,43 @@ def test_a_replica_that_goes_home_leaves_nothing_behind_but_what_it_did(kind: ty
         assert ReplicaState.DRAINING not in run.workers[here].pool.states.values()
         run.advance(20)
         assert stats(run, "closes").executed == 40
+
+
+class SaysItsLastSlowly(ClosesOnAThread):
+    begun: ClassVar[threading.Event] = threading.Event()
+    gate: ClassVar[threading.Event] = threading.Event()
+
+    def finish(self) -> None:
+        self.begun.set()
+        self.gate.wait(10)
+        self.emit([-1])
+
+
+def test_an_inactive_replica_that_goes_home_is_closed_when_it_has_said_its_last() -> None:
+    class OneBetween(Topology):
+        numbers = Numbers.spec()
+        between = add_one.spec(inputs=[numbers])
+        closes = SaysItsLastSlowly.spec(inputs={between: Grouping.SHUFFLE}, par=2)
+
+    lines = [PAUSE(10), *rows(20), PAUSE(1000)]
+    with StepRun(OneBetween, 2, inputs={"numbers": lines}) as run:
+        home = run.controller.table.components
+        here = home["numbers"].places[0]
+        away = next(worker for worker in run.workers if worker != here)
+        run.kill(away)
+        run.settle()
+        run.advance(15)
+        run.set_active("closes", 1)
+        run.restart(away)
+        run.settle()
+        run.controller.request(lambda table: brought_home(table, home, "closes") or table)
+        while not SaysItsLastSlowly.begun.is_set():
+            run.step()
+        for _ in range(10):  # every mark is in before it is done
+            run.step()
+        SaysItsLastSlowly.gate.set()
+        run.settle()
+        run.run_until_idle()
+        assert (-1,) in run.emitted["closes"]["default"]
+        at_home = [("closes", replica) for replica, worker in enumerate(run.controller.table.components["closes"].places) if worker == here]
+        assert sorted(key for key in run.workers[here].residents.executors if key[0] == "closes") == at_home
