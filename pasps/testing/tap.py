@@ -66,14 +66,14 @@ class Recorder:
 def _as_it_is(value: Any, depth: int) -> Any:
     """A copy as far as lists, tuples, dictionaries and sets go, because rows are handed on by reference."""
     kind = type(value)
-    if kind not in _CONTAINERS or depth > MOST_DEPTH:  # deeper than anything that can travel, or in itself
+    # by identity: a class of the user's may be one that cannot be hashed, or that is equal to anything
+    if not (kind is list or kind is tuple or kind is dict or kind is set):
+        return value
+    if depth > MOST_DEPTH:  # deeper than anything that can travel, or in itself
         return value
     if kind is dict:
         return {key: _as_it_is(item, depth + 1) for key, item in value.items()}
     return kind(_as_it_is(item, depth + 1) for item in value)
-
-
-_CONTAINERS = frozenset({list, tuple, dict, set})
 
 
 class _TappedEmitter(Emitter):

@@ -62,3 +62,34 @@ def test_an_instance_that_needs_its_hooks_to_move_is_tried_at_the_start(workers:
     Locked.hooks.clear()
     complete_topology(Counted, workers=workers)
     assert Locked.hooks == hooks
+
+
+class Compared(type):
+    """Its classes cannot be hashed."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other
+
+
+class Unhashed(metaclass=Compared):
+    """Of a class that cannot be hashed."""
+
+
+class EmitsIt(Bolt):
+    outputs = ("value",)
+
+    def process(self, tup: Tuple) -> None:
+        self.emit((Unhashed(),))
+
+
+class OddValues(Topology):
+    numbers = Numbers.spec()
+    emits = EmitsIt.spec(inputs=[numbers])
+
+
+def test_a_value_of_a_class_that_cannot_be_hashed_is_written_down() -> None:
+    done = complete_topology(OddValues)
+    assert sorted(done.acked["numbers"]) == [0, 1, 2]
+    assert [type(row[0]) is Unhashed for row in done.rows("emits")] == [True] * 3
