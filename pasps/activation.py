@@ -139,8 +139,11 @@ def _most_wanted(active: list[int], places: list[str], live: Mapping[str, int]) 
     return free[0]
 
 
-Unconfirmed = Mapping[tuple[str, int], int]
-"""Keyed tasks on the move whose arrival nobody has confirmed, and the replicas that hosted them before."""
+Unconfirmed = Mapping[tuple[str, int], str]
+"""Keyed tasks on the move whose arrival nobody has confirmed, and the workers that they left, which have their state until then.
+
+A worker, not a replica: the replica that hosted the task may have been placed elsewhere by the table that moves it.
+"""
 
 
 def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed | None = None) -> ActivationTable:
@@ -159,14 +162,14 @@ def without_worker(table: ActivationTable, dead: str, unconfirmed: Unconfirmed |
     crowd = Counter(r.places[replica] for r in table.components.values() for replica in r.active)
     repaired = {}
     for name, routing in table.components.items():
-        stranded = {task: replica for (of, task), replica in unconfirmed.items() if of == name and routing.worker_of(task) == dead}
+        stranded = {task: source for (of, task), source in unconfirmed.items() if of == name and routing.worker_of(task) == dead}
         # whoever sent it may have died before
-        back = {task: replica for task, replica in stranded.items() if routing.places[replica] in live}
+        back = {task: source for task, source in stranded.items() if source in live}
         repaired[name] = _repaired(routing, live, crowd, back)
     return replace(shrunk, components=repaired)
 
 
-def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], back: Mapping[int, int]) -> Routing:
+def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], back: Mapping[int, str]) -> Routing:
     lost = [replica for replica in routing.active if routing.places[replica] not in live]
     if not lost:
         return routing
@@ -175,7 +178,7 @@ def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], ba
     for replica in lost:
         standby = [r for r in range(routing.pool) if r not in routing.active and r not in active and places[r] in live]
         if standby and not (routing.pinned and replica == 0):
-            chosen = min(standby, key=lambda r: (r not in back.values(), crowd[places[r]], r))
+            chosen = min(standby, key=lambda r: (places[r] not in back.values(), crowd[places[r]], r))
         else:
             chosen = replica
             places[replica] = min(live, key=lambda worker: (crowd[worker], worker))
@@ -187,31 +190,29 @@ def _repaired(routing: Routing, live: Mapping[str, int], crowd: Counter[str], ba
         return repaired
     # only what was lost moves: a task that is on its way between two live workers must not be sent on meanwhile
     repaired = replace(repaired, hosts=tuple(stands_in.get(host, host) for host in routing.hosts))
-    for task, replica in back.items():
-        repaired = _back_on(repaired, task, replica)
+    for task, source in back.items():
+        repaired = _back_on(repaired, task, source)
     return repaired
 
 
-def _back_on(routing: Routing, task: int, replica: int) -> Routing:
-    """The task on the worker of `replica`: on an active replica there, the one with the fewest tasks; else it is activated."""
-    loads = Counter(routing.hosts)
-    near = [r for r in routing.active if routing.places[r] == routing.places[replica]]
-    if not near:
-        return _with_hosts(replace(routing, active=tuple(sorted((*routing.active, replica)))), {task: replica})
-    return _with_hosts(routing, {task: min(near, key=lambda r: (r != replica, loads[r], r))})
+def _back_on(routing: Routing, task: int, worker: str) -> Routing:
+    """The task on that worker: on an active replica there, the one with the fewest tasks; else one is activated, or placed there."""
+    assert routing.hosts is not None
+    loads = Counter(host for other, host in enumerate(routing.hosts) if other != task)
+    here = [replica for replica in range(routing.pool) if routing.places[replica] == worker]
+    if here:
+        chosen = min(here, key=lambda r: (r not in routing.active, loads[r], r != task, r))
+    else:
+        # its replicas were placed elsewhere; some replica hosts no other task, as there are as many replicas as tasks
+        chosen = min((r for r in range(routing.pool) if not loads[r]), key=lambda r: (r in routing.active, r))
+    places, hosts = list(routing.places), list(routing.hosts)
+    places[chosen], hosts[task] = worker, chosen
+    return replace(routing, active=tuple(sorted({*routing.active, chosen})), places=tuple(places), hosts=tuple(hosts))
 
 
-def _with_hosts(routing: Routing, chosen: Mapping[int, int]) -> Routing:
-    if routing.hosts is None or not chosen:
-        return routing
-    return replace(routing, hosts=tuple(chosen.get(task, host) for task, host in enumerate(routing.hosts)))
-
-
-def left_where_it_was(table: ActivationTable, component: str, task: int, replica: int) -> ActivationTable:
-    """Version n+1 with a task that could not move back on the replica that still runs it, which is active again if need be."""
-    routing = table.components[component]
-    active = routing.active if replica in routing.active else tuple(sorted((*routing.active, replica)))
-    return table.following(**{component: _with_hosts(replace(routing, active=active), {task: replica})})
+def left_where_it_was(table: ActivationTable, component: str, task: int, worker: str) -> ActivationTable:
+    """Version n+1 with a task that could not move on the worker that still runs it, where a replica is activated if need be."""
+    return table.following(**{component: _back_on(table.components[component], task, worker)})
 
 
 def with_worker(table: ActivationTable, worker: str, incarnation: int) -> ActivationTable:

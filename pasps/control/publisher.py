@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pasps.activation import ActivationTable, Unconfirmed, left_where_it_was, moves, without_worker
 from pasps.control.news import News
@@ -29,10 +29,9 @@ async def _at_once(table: ActivationTable) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """A keyed task whose arrival is not confirmed: under way since `version`, from this replica on that worker."""
+    """A keyed task whose arrival is not confirmed: under way since `version`, from one worker (None: it is dead) to another."""
 
     version: int
-    replica: int
     source: str | None
     target: str
 
@@ -98,8 +97,7 @@ class TablePublisher:
     def _publish(self, table: ActivationTable) -> int:
         old, self.table = self.table, table
         for move in moves(old, table):
-            replica = old.components[move.component].replica_of(move.task)
-            self._moving[move.component, move.task] = _Moving(table.version, replica, move.source, move.target)
+            self._moving[move.component, move.task] = _Moving(table.version, move.source, move.target)
         for worker in table.workers:
             self._send(worker, table)
         return table.version
@@ -112,11 +110,13 @@ class TablePublisher:
         if worker not in self.table.workers:
             return None
         unconfirmed: Unconfirmed = {
-            key: moving.replica for key, moving in self._moving.items() if moving.target == worker and moving.source is not None
+            key: moving.source for key, moving in self._moving.items() if moving.target == worker and moving.source is not None
         }
         for key, moving in list(self._moving.items()):
             if moving.target == worker:
                 del self._moving[key]
+            elif moving.source == worker:
+                self._moving[key] = replace(moving, source=None)
         self.observed.pop(worker, None)
         version = self._publish(without_worker(self.table, worker, unconfirmed))
         self._news.tell()
@@ -153,10 +153,10 @@ class TablePublisher:
             self._news.tell()
 
     def move_failed(self, version: int, error: UnmovableError) -> None:
-        """That task cannot leave: the next table leaves it where it was."""
-        moving = self._moving.pop((error.component, error.task), None)
-        if moving is None:
+        """That task cannot leave: the next table leaves it where it was, unless a loss has sent it elsewhere, or was of that worker."""
+        moving = self._moving.get((error.component, error.task))
+        if moving is None or version < moving.version or moving.source is None:
             return
         self._failures[version] = error
-        self._publish(left_where_it_was(self.table, error.component, error.task, moving.replica))
+        self._publish(left_where_it_was(self.table, error.component, error.task, moving.source))
         self._news.tell()

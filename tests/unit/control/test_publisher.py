@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pasps.activation import ActivationTable, Routing, first_table, with_active
+from pasps.activation import ActivationTable, Routing, brought_home, first_table, with_active
 from pasps.control.publisher import TablePublisher
 from pasps.errors import TimeoutExpiredError, UnmovableError
 
@@ -156,6 +156,47 @@ def test_a_task_that_cannot_move_is_left_where_it_was_by_the_next_table() -> Non
         publisher.moved("count", 1, 3)
         with pytest.raises(UnmovableError, match="lock"):
             await change
+
+    run(test)
+
+
+def test_a_task_that_cannot_go_home_is_left_on_the_worker_where_it_is() -> None:
+    """It was left on its replica, which was at home by then: no worker heard that it was to stay."""
+
+    async def test() -> None:
+        home, away = Routing((0,), ("w0",), (0,)), Routing((0,), ("w1",), (0,))
+        publisher = TablePublisher(first_table({"count": away}, WORKERS), Wire())
+        change = asyncio.create_task(publisher.change(lambda table: brought_home(table, {"count": home}, "count"), 5.0))
+        await asyncio.sleep(0)
+        assert publisher.table.components["count"].worker_of(0) == "w0"
+        publisher.move_failed(2, UnmovableError("count", 0, "lock", "cannot pickle"))
+        assert publisher.table.components["count"].worker_of(0) == "w1"
+        for worker in WORKERS:
+            publisher.applied(worker, 3)
+        publisher.moved("count", 0, 3)
+        with pytest.raises(UnmovableError, match="lock"):
+            await change
+
+    run(test)
+
+
+@pytest.mark.parametrize(("dead", "stays"), [("w1", "w0"), ("w0", "w1")])
+def test_a_move_that_fails_after_either_end_has_died_changes_nothing(dead: str, stays: str) -> None:
+    """What the other end said last was taken for the move of the repair, and sent the task to the dead worker's replica."""
+
+    async def test() -> None:
+        publisher = TablePublisher(keyed(), Wire())
+        change = asyncio.create_task(publisher.change(lambda table: with_active(table, "count", 2), 5.0))
+        await asyncio.sleep(0)
+        publisher.lose(dead)
+        repaired = publisher.table
+        publisher.move_failed(2, UnmovableError("count", 1, "lock", "cannot pickle"))
+        assert publisher.table is repaired
+        assert repaired.components["count"].worker_of(1) == stays
+        publisher.applied(stays, 3)
+        for task in (0, 1):
+            publisher.moved("count", task, 3)
+        assert await change == 2
 
     run(test)
 

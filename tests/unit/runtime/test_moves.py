@@ -284,6 +284,58 @@ def test_whether_a_task_could_move_is_tried_where_its_code_runs() -> None:
     assert OnItsThread.elsewhere == []
 
 
+# ---- on the way home
+
+
+def without_w1(kind: type[Bolt], **options: Any) -> StepRun:
+    """A run in which w1 died before the first row, so that others have counted for it."""
+    run = run_of(kind, 0, 50, 50, workers=3, **options)
+    run.set_active("count", 4)  # with no replica in reserve, those of w1 are placed anew
+    run.kill("w1")
+    run.advance(1.5)
+    assert len(run.emitted["count"]["default"]) == 50
+    run.set_active("count", 2)
+    return run
+
+
+@pytest.mark.parametrize("delays", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_tasks_on_their_way_home_stay_with_their_state_when_the_worker_dies_again(seed: int, delays: bool) -> None:
+    """They were looked for where their replica had been sent, and started afresh, while the worker that they left had them."""
+    with without_w1(Count, seed=seed, delays=delays) as run:
+        run.restart("w1")
+        for _ in range(1000):
+            run.step()
+            if any(worker.moves.departures for worker in run.workers.values()):
+                break
+        assert "w1" in {run.controller.table.components["count"].worker_of(task) for task in range(4)}
+        run.kill("w1")
+        run.run_to_end()
+        check_continuous(run, 100)
+
+
+class Broken(Count):
+    """Becomes unmovable with its first tuple."""
+
+    def process(self, tup: Tuple) -> None:
+        super().process(tup)
+        self.broken = (lambda: (yield))()
+
+
+@pytest.mark.parametrize("delays", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_tasks_that_cannot_go_home_stay_where_they_are(seed: int, delays: bool) -> None:
+    """They were left to the replicas that they had been on, which were at home by then; what came for them waited for ever."""
+    with without_w1(Broken, seed=seed, delays=delays) as run:
+        run.restart("w1")
+        run.settle(5000)
+        failed = {report.index for report in run.journal.of("move_failed")}
+        assert failed
+        assert "w1" not in {run.controller.table.components["count"].worker_of(task) for task in failed}
+        run.run_to_end()
+        check_continuous(run, 100)
+
+
 def staggered(run: StepRun, first: str, second: str, condition: Callable[[], bool]) -> None:
     """`first` applies the next table at once, `second` only when `condition` holds."""
     run.held = {first, second}

@@ -1,4 +1,7 @@
-"""Workers die at random, most often in the middle of a move, and come back: at least once, and no count goes back without a death."""
+"""Workers die at random, most often in the middle of a move, come back, and get their replicas again.
+
+At least once, and no count goes back without a death of whoever had it.
+"""
 
 from __future__ import annotations
 
