@@ -5,14 +5,19 @@ Called by `StepRun` between steps; reads the journal, and gives tables to worker
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from pasps.activation import ActivationTable, left_where_it_was, moves, with_worker, without_worker
+from pasps.activation import ActivationTable, brought_home, left_where_it_was, moves, with_worker, without_worker
+from pasps.errors import BrokenError
 from pasps.runtime.table_keeper import Positions
 from pasps.runtime.worker import Worker
 from pasps.testing.journal import Journal, Report
+
+_log = logging.getLogger(__name__)
 
 Change = Callable[[ActivationTable], ActivationTable]
 """Makes table n+1 of table n."""
@@ -20,10 +25,9 @@ Change = Callable[[ActivationTable], ActivationTable]
 
 @dataclass
 class _Awaited:
-    """A keyed task on its way: the table that sent it, the replica that it left, and the worker (None: it is dead)."""
+    """A keyed task on its way: the table that sent it, and the worker that it left (None: it is dead)."""
 
     version: int
-    replica: int
     source: str | None
 
 
@@ -34,6 +38,8 @@ class StepController:
         self.table = first
         self.mail: dict[str, deque[tuple[ActivationTable, Positions]]] = {}
         self.history = [first]
+        self._home = first.components
+        self._unmovable: set[tuple[str, int]] = set()
         self.repaired = True
         """Whether every loss has been followed by its fence."""
         self._workers = workers
@@ -53,9 +59,7 @@ class StepController:
     def publish(self, table: ActivationTable) -> None:
         """Put a table into the mailbox of every live worker."""
         for move in moves(self.table, table):
-            key = (move.component, move.task)
-            replica = self.table.components[move.component].replica_of(move.task)
-            self._awaited[key] = _Awaited(table.version, replica, move.source)
+            self._awaited[move.component, move.task] = _Awaited(table.version, move.source)
         self.table = table
         self.history.append(table)
         for worker in table.workers:
@@ -71,11 +75,11 @@ class StepController:
                 raise error
 
     def note_unmovable(self) -> None:
-        """Try whether each keyed instance can be moved; see `refuse_unmovable`."""
+        """Try whether each keyed instance can be moved; see `refuse_unmovable`. What could not at the start is not brought home."""
         for worker in self._workers.values():
-            for (component, _), slot in worker.residents.slots.items():
-                if worker.blueprint.components[component].keyed:
-                    worker.hosting.unmovable(slot)
+            for (component, task), slot in worker.residents.slots.items():
+                if worker.blueprint.components[component].keyed and worker.hosting.unmovable(slot) is not None:
+                    self._unmovable.add((component, task))
 
     def deliver(self, worker: str) -> bool:
         """Let a worker apply the next table in its mailbox; False when it has none."""
@@ -93,7 +97,9 @@ class StepController:
         coming = {key: a for key, a in self._awaited.items() if self.table.components[key[0]].worker_of(key[1]) == worker}
         for key in coming:
             del self._awaited[key]
-        self.publish(without_worker(self.table, worker, {key: a.replica for key, a in coming.items() if a.source is not None}))
+        for awaited in self._awaited.values():
+            awaited.source = None if awaited.source == worker else awaited.source
+        self.publish(without_worker(self.table, worker, {key: a.source for key, a in coming.items() if a.source is not None}))
         self._fences.append(self.table.version)
         self.repaired = False
 
@@ -104,9 +110,24 @@ class StepController:
         self.repaired = False
 
     def came(self, worker: str, incarnation: int) -> None:
-        """A worker is there again."""
+        """A worker is there again, and gets its replicas again, one bolt after the other."""
         self.mail[worker] = deque()
         self.publish(with_worker(self.table, worker, incarnation))
+        for name, plan in self._workers[worker].blueprint.components.items():
+            if not plan.is_spout:
+                self.request(partial(self._brought_home, name))
+
+    def _brought_home(self, component: str, table: ActivationTable) -> ActivationTable:
+        try:
+            wanted = brought_home(table, self._home, component) or table
+        except BrokenError as error:  # all have died since
+            _log.warning("component %s stays where it is: %s", component, error)
+            return table
+        for move in moves(table, wanted):
+            if move.source is not None and (move.component, move.task) in self._unmovable:
+                _log.warning("component %s stays where it is: task %d cannot move", component, move.task)
+                return table
+        return wanted
 
     # ---- going on
 
@@ -146,9 +167,8 @@ class StepController:
             del self._awaited[key]
 
     def _take_back(self, report: Report) -> None:
-        """The task cannot leave: table n+1 has it where it was, on a replica that is active again if it was not."""
-        key = (report.component, report.index)
-        awaited = self._awaited.get(key)
-        if awaited is None or report.version < awaited.version:
+        """The task cannot leave: table n+1 has it where it was, unless that has died, or a newer table has sent it elsewhere."""
+        awaited = self._awaited.get((report.component, report.index))
+        if awaited is None or report.version < awaited.version or awaited.source is None:
             return
-        self.publish(left_where_it_was(self.table, report.component, report.index, awaited.replica))
+        self.publish(left_where_it_was(self.table, report.component, report.index, awaited.source))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import pytest
 
 from pasps import Bolt, Grouping, Topology, Tuple
-from pasps.activation import ActivationTable, brought_home
 from pasps.control.statistics import stats_of
 from pasps.metrics import ComponentStats
 from pasps.runtime.replica_pool import ReplicaState
@@ -222,14 +221,8 @@ def test_a_replica_that_goes_home_leaves_nothing_behind_but_what_it_did(kind: ty
         if not active:
             run.set_active("closes", 1)
         assert run.counts()["closes"].executed == 20
-        run.restart(away)
-        run.settle()
         before = threading.enumerate()
-
-        def go_home(table: ActivationTable) -> ActivationTable:
-            return brought_home(table, home, "closes") or table
-
-        run.controller.request(go_home)
+        run.restart(away)
         run.settle()
         run.run_until_idle()
         gone = [replica for replica, worker in enumerate(run.controller.table.components["closes"].places) if worker == away]

@@ -86,6 +86,32 @@ def test_a_killed_worker_s_work_goes_elsewhere_and_is_replayed() -> None:
         assert run.controller.table.workers == {"w0": 1, "w1": 2}
 
 
+def test_replicas_go_home_when_their_worker_is_back() -> None:
+    with StepRun(Echoes, 2, inputs={"words": [["a"], PAUSE(60), ["b"]]}) as run:
+        home = {name: routing.places for name, routing in run.controller.table.components.items()}
+        run.run_until_idle()
+        run.kill("w1")
+        run.settle()
+        assert run.controller.table.components["echo"].places != home["echo"]
+        run.restart("w1")
+        run.settle()
+        assert run.controller.table.components["echo"].places == home["echo"]
+
+
+def test_all_workers_may_die_on_the_way_home() -> None:
+    with StepRun(Echoes, 2, inputs={"words": [["a"], PAUSE(60), ["b"]]}) as run:
+        run.run_until_idle()
+        run.kill("w1")
+        run.restart("w1")
+        run.kill("w1")
+        run.kill("w0")
+        run.step()
+        run.restart("w0")
+        run.restart("w1")
+        run.run_to_end()
+        assert {word for word, _ in run.emitted["echo"]["default"]} == {"a", "b"}
+
+
 def test_the_end_of_a_file_is_passed_in_the_next_life() -> None:
     with StepRun(Echoes, 1, inputs={"words": [["a"], EOF, ["b"]]}) as run:
         run.run_to_end()
