@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pasps.activation import ActivationTable, Unconfirmed, left_where_it_was, moves, without_worker
 from pasps.control.news import News
-from pasps.errors import TimeoutExpiredError, UnmovableError
+from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class TablePublisher:
 
         Raises:
             UnmovableError: a task could not be pickled when it was to move; it was left where it was.
+            BusyError: see `refuse_to_send_on`; nothing has changed.
             TimeoutExpiredError: a live worker did not confirm in time; the table stands, and will be applied.
         """
         async with self.lock:
@@ -90,9 +91,23 @@ class TablePublisher:
             wanted = make(newest)
             if wanted is None:
                 return None
+            self.refuse_to_send_on(wanted)
             await self._intend(wanted)
             if self.table is newest:
                 return wanted
+
+    def refuse_to_send_on(self, wanted: ActivationTable) -> None:
+        """Raise BusyError when `wanted` would move a task that has not arrived where it is to be: nobody could hand on its state.
+
+        A change waits for the tasks of the one before, but not without end: a task leaves when the call of its instance is over.
+        """
+        for move in moves(self.table, wanted):
+            moving = self._moving.get((move.component, move.task))
+            if moving is not None and move.source is not None:
+                raise BusyError(
+                    f"component {move.component!r}: task {move.task} is still on its way to worker {moving.target} by table "
+                    f"{moving.version}, most often because a long call has to end first; try again when it has arrived"
+                )
 
     def _publish(self, table: ActivationTable) -> int:
         old, self.table = self.table, table

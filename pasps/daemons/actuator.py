@@ -9,10 +9,10 @@ from pasps.activation import ActivationTable, moves, with_active
 from pasps.control.decision_log import Act, Outcome
 from pasps.control.publisher import TablePublisher
 from pasps.daemons.repair import CONFIRM_SECONDS
-from pasps.errors import TimeoutExpiredError, UnmovableError
+from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
 
 Movable = Callable[[ActivationTable], ActivationTable | None]
-"""The table again, or UnmovableError where it would move a task that cannot."""
+"""The table again, or UnmovableError where it would move a task that cannot, BusyError where one that has not arrived yet."""
 
 
 class TableActuator:
@@ -63,7 +63,7 @@ class TableActuator:
             following = with_active(changed, name, count)
             try:
                 self._movable(following)
-            except UnmovableError as error:
+            except (UnmovableError, BusyError) as error:
                 acts[name] = Act(before, count, before, Outcome.FAILED, str(error))
                 continue
             if name in stay and any(move.component == name for move in moves(table, following)):

@@ -73,6 +73,7 @@ class RunningTopology:
             InvalidError: no such bolt, or a count that is less than 1 or more than its pool; nothing has changed.
             UnmovableError: a keyed task that cannot be pickled would have to move to another worker. Known from its
                 `initialize` on: nothing has changed. Only now: it stays where it was, and the rest of the change stands.
+            BusyError: a keyed task would have to move that is still on its way since an earlier change; nothing has changed.
             TimeoutExpiredError: a live worker did not confirm within ten seconds; the change stands.
             BrokenError: no worker is alive, and none came back within ten seconds; nothing has changed.
         """

@@ -173,11 +173,14 @@ class Repair:
         await self._fence(self._publisher.refresh())
 
     def movable(self, wanted: ActivationTable | None) -> ActivationTable | None:
-        """The table, unless it would move a task that is known not to be able to.
+        """The table, unless it would move a task that is known not to be able to, or is still on its way.
 
         Raises:
-            UnmovableError: which, and why.
+            UnmovableError: which cannot, and why.
+            BusyError: which is on its way.
         """
+        if wanted is not None:
+            self._publisher.refuse_to_send_on(wanted)
         for move in moves(self._publisher.table, wanted) if wanted is not None else ():
             stuck = self._workforce.unmovable.get((move.component, move.task)) if move.source is not None else None
             if stuck is not None:

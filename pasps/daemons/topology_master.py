@@ -44,7 +44,7 @@ from pasps.daemons.repair import CONFIRM_SECONDS, Repair
 from pasps.daemons.replica_counts import check_bolt, check_count
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
-from pasps.errors import BrokenError, ClosedError, CrashLoopError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
+from pasps.errors import BrokenError, BusyError, ClosedError, CrashLoopError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
 from pasps.metrics import Stats, WorkerCounts, blocks_text
 
 _log = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ class TopologyMaster:
         published = self.publisher.table.version
         try:
             version = await self.publisher.change(make, CONFIRM_SECONDS)
-        except UnmovableError:
+        except (UnmovableError, BusyError):
             if self.elastic is not None and self.publisher.table.version == published:  # refused: as it was
                 self.elastic.hold(component, held)
             raise

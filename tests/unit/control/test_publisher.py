@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pasps.activation import ActivationTable, Routing, brought_home, first_table, with_active
 from pasps.control.publisher import TablePublisher
-from pasps.errors import TimeoutExpiredError, UnmovableError
+from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
 
 WORKERS = {"w0": 1, "w1": 1}
 
@@ -136,6 +137,35 @@ def test_a_change_waits_for_the_tasks_of_the_one_before() -> None:
             publisher.applied(worker, 3)
         publisher.moved("count", 1, 3)
         assert await second == 3
+
+    run(test)
+
+
+def test_a_task_that_has_not_arrived_in_time_is_not_sent_on() -> None:
+    """Its state was handed to a worker that it was not to stay on, which threw it away; it started afresh on a third."""
+
+    async def test() -> None:
+        first = Routing((0,), ("w0", "w1", "w2"), (0, 0, 0))
+
+        def send(worker: str, table: ActivationTable) -> None:
+            publisher.applied(worker, table.version)
+
+        publisher = TablePublisher(first_table({"count": first, "other": first}, dict.fromkeys(("w0", "w1", "w2"), 1)), send)
+        assert await publisher.change(lambda table: with_active(table, "count", 2), 0.0) == 2
+        table = publisher.table
+        moving = next(task for task in range(3) if table.components["count"].worker_of(task) == "w1")
+
+        def on(worker: int) -> Callable[[ActivationTable], ActivationTable]:
+            hosts = tuple(worker if task == moving else host for task, host in enumerate(table.components["count"].hosts or ()))
+            return lambda table: table.following(count=replace(table.components["count"], active=(0, 1, 2), hosts=hosts))
+
+        for worker in (0, 2):
+            with pytest.raises(BusyError, match=f"component 'count': task {moving} is still on its way to worker w1"):
+                await publisher.change(on(worker), 0.0)
+        assert publisher.table is table
+        assert await publisher.change(lambda table: with_active(table, "other", 2), 0.0) == 3, "another bolt may change"
+        publisher.moved("count", moving, 2)
+        assert await publisher.change(on(2), 0.0) == 4
 
     run(test)
 

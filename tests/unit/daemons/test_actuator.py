@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pasps.activation import ActivationTable, Routing, first_table
+from pasps.activation import ActivationTable, Routing, first_table, with_active
 from pasps.control.decision_log import Act, Outcome
 from pasps.control.publisher import TablePublisher
 from pasps.daemons.actuator import TableActuator
@@ -31,6 +31,7 @@ class Confirming:
     def __init__(self, *, confirm: bool = True, versions: ActivationTable | None = None) -> None:
         self.tables: list[ActivationTable] = []
         self.confirm = confirm
+        self.arrive = True
         self.publisher = TablePublisher(versions or table(), self.send)
 
     def send(self, worker: str, sent: ActivationTable) -> None:
@@ -39,7 +40,7 @@ class Confirming:
         if self.confirm:
             loop = asyncio.get_running_loop()
             loop.call_soon(self.publisher.applied, worker, sent.version)
-            for task in range(2):
+            for task in range(2 if self.arrive else 0):
                 loop.call_soon(self.publisher.moved, "keyed", task, sent.version)
 
 
@@ -96,6 +97,29 @@ def test_a_bolt_that_cannot_move_fails_alone() -> None:
     assert acts["second"] == Act(2, 4, 4, Outcome.DONE)
     assert (acts["keyed"].outcome, acts["keyed"].after) == (Outcome.FAILED, 1)
     assert "socket" in acts["keyed"].error
+
+
+def test_a_bolt_with_a_task_that_has_not_arrived_fails_alone() -> None:
+    async def test() -> dict[str, Act]:
+        workers = Confirming()
+        workers.arrive = False
+        first = asyncio.create_task(workers.publisher.change(lambda table: with_active(table, "keyed", 2), 5.0))
+        await asyncio.sleep(0)
+        assert await workers.publisher.wait_confirmed(2, 5.0)
+        first.cancel()  # whoever asked has waited long enough
+        workers.arrive = True
+
+        def movable(wanted: ActivationTable) -> ActivationTable:
+            workers.publisher.refuse_to_send_on(wanted)
+            return wanted
+
+        acts, _ = await TableActuator(workers.publisher, movable).set_replicas({"keyed": 1, "second": 4}, frozenset())
+        return acts
+
+    acts = asyncio.run(test())
+    assert acts["second"] == Act(2, 4, 4, Outcome.DONE)
+    assert (acts["keyed"].outcome, acts["keyed"].after) == (Outcome.FAILED, 2)
+    assert "task 1 is still on its way to worker w1" in acts["keyed"].error
 
 
 def test_without_a_live_worker_nothing_is_published() -> None:
