@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import accumulate, chain, islice
+from types import MemberDescriptorType
 from typing import Any, Protocol
 
 from pasps.errors import Interrupt
@@ -19,6 +21,8 @@ _MOST_ROWS = 32
 """Rows of such a batch that are looked at."""
 _MOST_WEIGHED = 16
 """Items of a container that are weighed; the others are taken to be like them."""
+_MOST_WEIGHED_FIRST = 64
+"""Of a value itself: the items of a record are not like each other, and one of them may hold a whole page."""
 
 
 class Door(Protocol):
@@ -168,6 +172,7 @@ _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
 _all_plain = _PLAIN.issuperset
 _sizes = sys.getsizeof
 _MOST_DEPTH = 8
+_CONTAINERS: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
 
 
 def weight_of(rows: list[Row]) -> int:
@@ -188,17 +193,34 @@ def _weight(value: Any, depth: int) -> int:
         return _sizes(value)
     if depth > _MOST_DEPTH:
         return 0
-    if kind is dict:
-        return _shared(value, depth) + _shared(value.values(), depth)
-    if kind in (list, tuple, set, frozenset):
-        return _shared(value, depth)
+    for base in _CONTAINERS:
+        if issubclass(kind, base):
+            # the base's own methods: a subclass may have others in their place, and those are code of the user's
+            if base is dict:
+                return _shared(dict.keys(value), depth) + _shared(dict.values(value), depth)
+            return _shared(value if kind is base else list(base.__iter__(value)), depth)
+    for text in (str, bytes):
+        if issubclass(kind, text):
+            return text.__len__(value)
     if kind is bytearray or kind.__module__ == "numpy":
         return int(getattr(value, "nbytes", 0)) or len(value)
+    weight = _shared(_in_slots(value, kind), depth)
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return object.__sizeof__(value)
-    return _shared(attributes.values(), depth) if type(attributes) is dict else 0
+        return weight + object.__sizeof__(value)
+    return weight + (_shared(attributes.values(), depth) if type(attributes) is dict else 0)
+
+
+def _in_slots(value: Any, kind: type) -> list[Any]:
+    """What an object keeps in slots and not in its `__dict__`."""
+    found = []
+    for own in map(vars, kind.__mro__[:-1]):
+        for descriptor in own.values() if "__slots__" in own else ():
+            if type(descriptor) is MemberDescriptorType:
+                with suppress(AttributeError):  # nothing was put there
+                    found.append(descriptor.__get__(value))
+    return found
 
 
 def _shared(items: Any, depth: int) -> int:
@@ -207,8 +229,8 @@ def _shared(items: Any, depth: int) -> int:
     if not count:
         return 0
     some: Iterable[Any] = items
-    if count > _MOST_WEIGHED:
-        step = count // _MOST_WEIGHED
-        some = items[::step] if type(items) in (list, tuple) else islice(items, _MOST_WEIGHED)
+    most = _MOST_WEIGHED if depth else _MOST_WEIGHED_FIRST
+    if count > most:
+        some = items[:: count // most] if type(items) in (list, tuple) else islice(items, most)
     weights = [_weight(item, depth + 1) for item in some]
     return sum(weights) * count // len(weights)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -142,6 +144,28 @@ class WithState:
         self.text = text
 
 
+@dataclass(slots=True)
+class SlottedPage:
+    title: str
+    text: str
+
+
+class Named(NamedTuple):
+    text: str
+
+
+class Text(str):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise RuntimeError("no")
+
+
+class Texts(list[str]):
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("no")
+
+
 class Hostile:
     def __sizeof__(self) -> int:
         raise RuntimeError("no")
@@ -164,6 +188,12 @@ class Hostile:
         Page("x" * 10**6),
         [WithState("x" * 10**6)],
         bytearray(10**6),
+        SlottedPage("one", "x" * 10**6),
+        Named("x" * 10**6),
+        OrderedDict(text="x" * 10**6),
+        Text("x" * 10**6),
+        Texts(["x" * 10**6]),
+        {f"field{i}": i for i in range(40)} | {"text": "x" * 10**6},
     ],
     ids=lambda value: type(value).__name__,
 )
