@@ -39,7 +39,10 @@ class Pump:
             turns, ready[rank] = ready[rank], []
             for done, executor in enumerate(turns, 1):
                 executor.queued = False
-                awake = self._clock.awake() if executor.blocking.watching else None
+                awake = None
+                if executor.blocking.watching:
+                    # what this takes, and a wait for a core meanwhile, is no part of the step
+                    awake, time, spent = self._clock.awake(), now(), cpu()
                 executor.step()
                 # asked once a step: reading a thread's CPU time is a system call
                 before, spent = spent, cpu()
