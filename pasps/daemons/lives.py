@@ -9,7 +9,7 @@ from pasps.clock import Clock
 
 WINDOW_SECONDS = 60.0
 MOST_DEATHS = 5
-"""So many in a minute, of its own accord: it cannot live."""
+"""So many in a minute, of its own accord or because it did not answer: it cannot live."""
 MOST_KILLS = 12
 """So many in a minute, of any kind: somebody who kills workers on purpose kills fewer."""
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)

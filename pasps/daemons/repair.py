@@ -97,7 +97,8 @@ class Repair:
         cause = brief(str(failure)) if failure is not None or link is None else await link.cause()
         lived = 0.0 if link is None else link.age()
         before = self._lives.crash_loop(worker)
-        pause = self._lives.died(worker, cause, lived, by_itself=by_itself)
+        # who is killed again and again is killed faster than who has to fall silent first, and be waited for
+        pause = self._lives.died(worker, cause, lived, by_itself=by_itself or (link is not None and link.fell_silent))
         if failure is not None:
             _log.error("worker %s did not come back: %s", worker, failure)
         else:

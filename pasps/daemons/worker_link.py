@@ -70,6 +70,8 @@ class WorkerLink:
         self._missed = 0
         self._computed: float | None = None
         self._stuck: Stuck | None = None
+        self.fell_silent = False
+        """Whether it was given up because it did not answer."""
         self._given_up = ""
         self._was_there = False
         self._last_problem = ""
@@ -219,6 +221,7 @@ class WorkerLink:
             return True
         computes = before is not None and self._computed is not None and self._computed > before
         if not computes or self._missed > BUSY_SECONDS:
+            self.fell_silent = True
             self._given_up = f"it did not answer for {self._missed - 1} s" + (", though it computed" if computes else "")
             return False
         if self._missed == most + 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -199,6 +200,9 @@ class Trips(Bolt):
 
     def loop_in_c(self) -> None:
         sum(range(200_000_000))  # seconds in which no other thread runs
+
+    def sleep_in_c(self) -> None:
+        ctypes.PyDLL(None).sleep(1000)  # keeps the interpreter, and uses no CPU time
 
     def exit_in_a_task(self) -> None:
         async def leave() -> None:
