@@ -113,9 +113,15 @@ class LoopWatch:
 
 
 def _users_part(stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
-    """What was called last by us or by asyncio, and all that it called; when that is none of the user's, the innermost frame."""
-    last = max((i for i, frame in enumerate(stack) if is_ours(frame.filename) or frame.filename.startswith(_ASYNCIO)), default=-1)
-    return stack[last + 1 :] or stack[-1:]
+    """What was called last by us or by asyncio, and all that it called, up to what it calls of ours; when that is none of the
+    user's, the innermost frame.
+
+    What it calls of ours is an `emit`, or our handler of a signal: code in C that checks for signals lets nobody look but there.
+    """
+    ours = [is_ours(frame.filename) or frame.filename.startswith(_ASYNCIO) for frame in stack]
+    end = next((i + 1 for i in reversed(range(len(ours))) if not ours[i]), 0)
+    last = max((i for i in range(end) if ours[i]), default=-1)
+    return stack[last + 1 : end] if last >= 0 or end == len(stack) else stack[-1:]
 
 
 def place_of(frame: FrameType | None) -> tuple[str, int]:

@@ -93,6 +93,20 @@ def test_a_slow_start_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
+def test_it_is_the_users_line_that_is_told_also_from_a_handler_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pasps.daemons.loop_watch.is_ours", lambda file: file in {"run.py", "handler.py"})
+    code = {"looked": inspect.currentframe}
+    exec(compile("def handler():\n    return looked()", "handler.py", "exec"), code)
+    exec(compile("def process():\n\n\n    return handler()", "user.py", "exec"), code)
+    exec(compile("def run():\n    return process()", "run.py", "exec"), code)
+    watch, link, clock = watch_over(cast("Any", code["run"])())
+    clock.advance(STUCK_SECONDS + 1)
+    watch.look()
+    stuck = cast("Beat", link.said[-1]).stuck
+    assert stuck is not None
+    assert stuck.where == "user.py:4 in process"
+
+
 # ---- whose code it is
 
 PLACES: list[tuple[str, tuple[str, int]]] = []
