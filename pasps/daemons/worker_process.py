@@ -48,7 +48,7 @@ from pasps.daemons.messages import (
 )
 from pasps.daemons.step_loop import StepLoop, fail
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
-from pasps.errors import PaspsError
+from pasps.errors import EmitError, PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.reports import plain, told_of
@@ -283,7 +283,9 @@ def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
 
 
 def _told(error: BaseException) -> str:
-    """With our own frames: what is told here may be our fault."""
+    """With our own frames: what is told here may be our fault. Of an emit that is refused the user's line."""
+    if isinstance(error, EmitError):
+        return told_of(error)
     return plain(str(error) if isinstance(error, PaspsError) else "".join(traceback.format_exception(error)).rstrip())
 
 

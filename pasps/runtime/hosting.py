@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
@@ -189,8 +188,7 @@ class Hosting:
         slot.instance = made
         slot.finished = self.restarted  # it has nothing to say of what a lost one was given
         _bind(made, slot.collector, context)
-        with _no_way_out(plan.id):
-            executor.call(lambda: refuse_coroutine(plan.id, "initialize", made.initialize(self._conf(plan), context)))
+        executor.call(partial(self._initialize, plan, made, context))
         self._set_flags(executor, made)
 
     def revive(self, slot: TaskSlot, executor: BoltExecutor, state: bytes, finished: bool) -> None:
@@ -283,23 +281,24 @@ class Hosting:
         instance = plan.make()
         given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
         instance.put_in_place(self.context(plan.id, task, start.position, executor), given)
-        with _no_way_out(plan.id):
-            refuse_coroutine(plan.id, "initialize", instance.initialize(self._conf(plan), instance.ctx))
+        self._initialize(plan, instance, instance.ctx)
         return instance
+
+    def _initialize(self, plan: ComponentPlan, instance: Any, context: TopologyContext) -> None:
+        """Whatever it raises is an Exception: `sys.exit` and its like are no way out of the worker."""
+        try:
+            refuse_coroutine(plan.id, "initialize", instance.initialize(self._conf(plan), context))
+        except Interrupt:
+            raise
+        except Exception as error:
+            if not self.restarted:  # else its report names the component
+                error.add_note(f"component {plan.id!r}: initialize raised this")
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"component {plan.id!r}: initialize was left by {type(error).__name__}") from error
 
     def _conf(self, plan: ComponentPlan) -> dict[str, Any]:
         return merged({**self._blueprint.config, **plan.config})
-
-
-@contextmanager
-def _no_way_out(component: str) -> Iterator[None]:
-    """Whatever `initialize` raises is an Exception: `sys.exit` and its like are no way out of the worker."""
-    try:
-        yield
-    except (Exception, Interrupt):
-        raise
-    except BaseException as error:
-        raise RuntimeError(f"component {component!r}: initialize was left by {type(error).__name__}") from error
 
 
 def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:

@@ -90,6 +90,21 @@ class NeverStarts(Topology):
     bolt = RefusesToStart.spec(inputs=[numbers], par=2)
 
 
+class EmitsInInitialize(Bolt):
+    outputs = ("n",)
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.emit([1])
+
+    def process(self, tup: Tuple) -> None:
+        raise AssertionError("never started")
+
+
+class EmitsTooEarly(Topology):
+    numbers = Numbers.spec()
+    bolt = EmitsInInitialize.spec(inputs=[numbers])
+
+
 class Forgets(Bolt):
     """Neither acks nor fails the numbers that 10 divides, the first time."""
 

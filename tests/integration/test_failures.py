@@ -8,7 +8,16 @@ import pytest
 
 from pasps import LocalCluster
 from pasps.errors import UnmovableError, WorkerStartError
-from tests.integration.faulty_topologies import MovableByHooks, NeverStarts, Travel, Unmovable, WithForgets, WithFragile, everything
+from tests.integration.faulty_topologies import (
+    EmitsTooEarly,
+    MovableByHooks,
+    NeverStarts,
+    Travel,
+    Unmovable,
+    WithForgets,
+    WithFragile,
+    everything,
+)
 from tests.integration.flow_topologies import WithCuts
 from tests.integration.running import config, finish, kill, no_children, rows, until, until_replaced, worker, written
 
@@ -75,11 +84,18 @@ def test_hooks_let_it_move(tmp_path: Path) -> None:
 
 def test_initialize_that_raises_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     with LocalCluster(workers=2) as cluster:
-        with pytest.raises(WorkerStartError, match=r"(?s)worker w\d could not start.*in initialize.*RuntimeError: no database here"):
+        told = r"(?s)worker w\d could not start.*in initialize.*RuntimeError: no database here\ncomponent 'bolt': initialize raised this$"
+        with pytest.raises(WorkerStartError, match=told):
             cluster.submit(NeverStarts, config=config(tmp_path, total=10))
         no_children()
         with pytest.raises(WorkerStartError):  # its name is free
             cluster.submit(NeverStarts, config=config(tmp_path, total=10))
+
+
+def test_an_emit_in_initialize_is_told_with_its_line(tmp_path: Path) -> None:
+    told = r"component 'bolt', stream 'default': .*, in initialize \(faulty_topologies.py:\d+\): self.emit\(\[1\]\)$"
+    with LocalCluster(workers=1) as cluster, pytest.raises(WorkerStartError, match=told):
+        cluster.submit(EmitsTooEarly, config=config(tmp_path, total=10))
 
 
 def test_what_is_never_acked_times_out(tmp_path: Path) -> None:
