@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from pasps.clock import Deadline
+from pasps.clock import Clock, Deadline, SystemClock
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ONE_SIGNAL_SECONDS = 0.2
+"""The same signal so soon again is the same request: `timeout` sends it to its child, and then to the whole group."""
 
 
 class EndNow(BaseException):
@@ -27,7 +29,9 @@ class StopRequest:
     A context manager, for the main thread; `command` may be called from any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._asked_at = 0.0
         self.asked: int | None = None
         """The signal that asked for the drain."""
         self.commanded = False
@@ -58,7 +62,9 @@ class StopRequest:
         if self._ending:
             return
         if self._gentle and self.asked is None and not self.commanded:
-            self.asked = number
+            self.asked, self._asked_at = number, self._clock.now()
+            return
+        if number == self.asked and self._clock.now() - self._asked_at < _ONE_SIGNAL_SECONDS:
             return
         self._ending = True
         raise EndNow(number)

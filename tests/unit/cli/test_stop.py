@@ -25,6 +25,17 @@ def test_the_first_signal_asks_the_second_ends_the_third_does_nothing() -> None:
     stop.on_signal(signal.SIGINT)
 
 
+def test_the_same_signal_twice_in_an_instant_asks_once() -> None:
+    clock = FakeClock()
+    stop = StopRequest(clock)
+    stop.be_gentle()
+    for _ in range(3):
+        stop.on_signal(signal.SIGTERM)
+    clock.advance(0.3)
+    with pytest.raises(EndNow):
+        stop.on_signal(signal.SIGTERM)
+
+
 def test_when_another_terminal_has_asked_the_first_signal_ends() -> None:
     stop = StopRequest()
     stop.be_gentle()
