@@ -10,7 +10,7 @@ from pasps.cli.elastic_lines import elastic_status
 from pasps.cli.find_topology import find_topology
 from pasps.cli.frame import first_frame
 from pasps.cli.options import about_topology, add_json, add_topology, describe
-from pasps.cli.summary import component_lines, error_lines, frame_lines
+from pasps.cli.summary import INCOMPLETE, component_lines, error_lines, frame_lines
 from pasps.cli.topology_view import TopologyView
 from pasps.cli.words import clock_text
 from pasps.daemons.run_list import KnownRun
@@ -61,7 +61,7 @@ def status_text(status: Status, known: KnownRun | TopologyView) -> str:
         lines += elastic_status(status.elastic)
     lines += [f"trouble    {trouble}" for trouble in status.troubles]
     if not status.stats.complete:
-        lines.append("incomplete a live worker did not answer in time, so its numbers are missing")
+        lines.append(INCOMPLETE)
     if status.errors:
         lines += ["", *error_lines(status.errors, frame.errors)]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from pasps.daemons.tracebacks import without_our_frames
 from pasps.metrics import blocks_text
 
 MOST_ERRORS = 3
+INCOMPLETE = "incomplete a live worker did not answer in time, so its numbers are missing"
 _HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")
 _WHY = {
     Ended.FINISHED: "finished: every spout is at its end and everything is done",
@@ -102,6 +103,8 @@ def _losses(outcome: Outcome) -> list[str]:
     if outcome.unreplayed:
         lines.append(f"lost       {outcome.unreplayed:,} failed and were not emitted again")
     lines += [f"trouble    {trouble}" for trouble in outcome.frame.troubles]
+    if not outcome.frame.complete:
+        lines.append(INCOMPLETE)
     if outcome.left:
         lines.append("left       " + ", ".join(f"{name}: {count:,}" for name, count in outcome.left.items()))
     return lines

@@ -143,5 +143,6 @@ def plain_line(frame: Frame) -> str:
     ]
     bolts += [f"trouble: {trouble}" for trouble in frame.troubles]
     if frame.last_error is not None:
-        bolts.append(f"errors {frame.errors:,}, the last {frame.last_error}")
+        # not all that is told is counted: what happened to a worker as a whole is no component's exception
+        bolts.append((f"errors {frame.errors:,}, the last " if frame.errors else "last error ") + frame.last_error)
     return "  ".join(parts) + " | " + " | ".join(bolts)

@@ -53,6 +53,18 @@ def test_what_is_left_and_lost_is_named() -> None:
     assert "workers    2 lost and started again" in text
 
 
+def test_it_says_that_numbers_are_missing() -> None:
+    missing = "incomplete a live worker did not answer in time, so its numbers are missing"
+    assert missing in summary_text(outcome(complete=False)).splitlines()
+    assert missing not in summary_text(outcome())
+
+
+def test_what_is_told_of_a_worker_is_not_the_last_of_no_errors() -> None:
+    died = [report("worker w0 died", component="")]
+    assert plain_line(frame(died)).endswith(" | last error worker w0 died")
+    assert plain_line(frame([report("ValueError: no")], doubled={"errors": 3})).endswith(" | errors 3, the last doubled: ValueError: no")
+
+
 def test_nobody_is_told_that_nothing_is_tracked_where_it_was() -> None:
     assert "nothing is tracked" in summary_text(outcome(workers_lost=1, emitted_first=9))
     for seen in ({"failed": 9}, {"pending": 9}, {"acked": 1}):
