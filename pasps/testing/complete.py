@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pasps.errors import InvalidError
 from pasps.runtime.batch import Row
 from pasps.testing.journal import Report
 from pasps.testing.stand_ins import Inputs
@@ -30,7 +31,9 @@ class CompletedTopology:
     seconds: float
 
     def rows(self, component: str, stream: str = "default") -> list[Row]:
-        """What a component emitted to one stream; empty when it emitted nothing there."""
+        """What a component emitted to one stream; empty when it emitted nothing there. InvalidError: there is no such component."""
+        if component not in self.counts:
+            raise InvalidError(f"there is no component {component!r} in this topology; it has {', '.join(sorted(self.counts))}")
         return self.emitted.get(component, {}).get(stream, [])
 
 

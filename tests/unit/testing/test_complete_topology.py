@@ -105,6 +105,13 @@ def test_rows_for_other_streams() -> None:
     assert sorted(result.acked["words"]) == [0, 1]
 
 
+def test_a_component_that_is_none_has_no_rows() -> None:
+    result = complete_topology(WordCount, {"words": []})
+    assert result.rows("count") == []
+    with pytest.raises(InvalidError, match="there is no component 'cuont' in this topology; it has count, words"):
+        result.rows("cuont")
+
+
 def test_rows_are_dealt_to_the_tasks_of_a_spout() -> None:
     builder = TopologyBuilder()
     builder.set_spout("words", Words, 3)
