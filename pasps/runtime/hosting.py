@@ -17,7 +17,7 @@ from pasps.api.function import FunctionBolt
 from pasps.api.spout import Spout
 from pasps.clock import Clock
 from pasps.config import Settings, merged
-from pasps.errors import Interrupt, InvalidError, UnmovableError
+from pasps.errors import Interrupt, InvalidError, PaspsError, UnmovableError
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
 from pasps.runtime.ack_box import AckBox
@@ -31,6 +31,7 @@ from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw, unmovable
 from pasps.runtime.origin import Origin
 from pasps.runtime.pace import Pace, Whole
+from pasps.runtime.reports import is_raised, told_of
 from pasps.runtime.settler import Flags, Settler
 from pasps.runtime.spout_collector import SpoutCollector
 from pasps.runtime.spout_executor import SpoutExecutor
@@ -161,9 +162,10 @@ class Hosting:
         services = self._services
 
         def report(error: BaseException | str) -> None:
-            if executor is not None and isinstance(error, BaseException):
+            if executor is not None and is_raised(error):
                 executor.meter.errors += 1
-            services.report(component, self._blueprint.components[component].first_task + task, error)
+            # in words already: the exception is still its owner's, who may log it or raise it again
+            services.report(component, self._blueprint.components[component].first_task + task, told_of(error))
 
         return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report, self.restarted)
 
@@ -291,7 +293,7 @@ class Hosting:
         except Interrupt:
             raise
         except Exception as error:
-            if not self.restarted:  # else its report names the component
+            if not (self.restarted or isinstance(error, PaspsError)):  # its report names the component, and so do ours
                 error.add_note(f"component {plan.id!r}: initialize raised this")
             raise
         except BaseException as error:

@@ -268,8 +268,6 @@ def test_an_inactive_replica_that_goes_home_is_closed_when_it_has_said_its_last(
         run.advance(15)
         run.set_active("closes", 1)
         run.restart(away)
-        run.settle()
-        run.controller.request(lambda table: brought_home(table, home, "closes") or table)
         while not SaysItsLastSlowly.begun.is_set():
             run.step()
         for _ in range(10):  # every mark is in before it is done

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -846,3 +847,20 @@ def test_nothing_is_called_behind_close(execution: str) -> None:
         pass
     assert called[-1] == "close"
     assert called.count("close") == 1
+
+
+def test_an_exception_that_is_reported_stays_its_owner_s() -> None:
+    lines: list[int] = []
+
+    class Reports(Bolt):
+        def process(self, tup: Tuple) -> None:
+            try:
+                raise ValueError("reported, and looked at later")
+            except ValueError as error:
+                self.ctx.report_error(error)
+                lines.append(len(traceback.format_exception(error)))
+
+    done = completed(Reports, 1)
+    assert lines == [3]
+    assert "reported, and looked at later" in done.errors[0].text
+    assert done.counts["bolt"].errors == 1
