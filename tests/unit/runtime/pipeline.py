@@ -12,6 +12,7 @@ from pasps.runtime.replica_pool import ReplicaState
 from pasps.runtime.waiting_executors import WaitingExecutor
 from pasps.runtime.worker import Worker
 from pasps.testing import StepRun
+from pasps.testing.journal import Report
 
 KEYS = 13
 
@@ -126,10 +127,8 @@ class NeverBack:
 
     def look(self) -> None:
         self._live |= self.run.workers
-        for report in self.run.journal.reports[self._heard :]:
-            if report.kind == "moved" and report.component == "count":
-                for key in [key for key, task in self._tasks.items() if task == report.index]:
-                    self._holders[key].append(self._live[report.worker])
+        moved = [report for report in self.run.journal.reports[self._heard :] if report.kind == "moved" and report.component == "count"]
+        self._arrived(moved)
         self._heard = len(self.run.journal.reports)
         rows = self.run.emitted.get("count", {}).get("default", [])
         for key, _, _, _, count, where in rows[self._read :]:
@@ -140,6 +139,12 @@ class NeverBack:
                 assert count == before + 1, f"key {key}: {count} on {where} after {before} on {on}, all alive"
             self._counts[key], self._tasks[key], self._holders[key] = count, int(task), [self.run.workers[name]]
         self._read = len(rows)
+        self._arrived(moved)  # again: what a thread counted in the same step may have been before the move
+
+    def _arrived(self, moved: list[Report]) -> None:
+        for report in moved:
+            for key in [key for key, task in self._tasks.items() if task == report.index]:
+                self._holders[key].append(self._live[report.worker])
 
 
 def check_counts(run: StepRun, total: int) -> None:
