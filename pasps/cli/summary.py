@@ -12,7 +12,7 @@ from pasps.daemons.tracebacks import without_our_frames
 from pasps.metrics import blocks_text
 
 MOST_ERRORS = 3
-INCOMPLETE = "incomplete a live worker did not answer in time, so its numbers are missing"
+INCOMPLETE = "incomplete a live worker did not answer in time, so its numbers are those that it told last"
 _HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")
 _WHY = {
     Ended.FINISHED: "finished: every spout is at its end and everything is done",

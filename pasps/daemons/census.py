@@ -64,7 +64,10 @@ class Census:
         alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
         at = max((a.at for a in alive.values() if a.counts.spouts), default=self._clock.now())
         living = {worker: answer.counts for worker, answer in alive.items()}
-        return stats_of(self._blueprint, table, living, self._dead, at - self._began, self._latencies_before(at - RECENT_SECONDS))
+        # a worker that is busy with a call for so long: what it told last stays counted, and the snapshot is not complete
+        late = [c for worker, c in self._living.items() if worker not in living and table.workers.get(worker) == c.incarnation]
+        past = [*self._dead, *late]
+        return stats_of(self._blueprint, table, living, past, at - self._began, self._latencies_before(at - RECENT_SECONDS))
 
     def take(self, link: WorkerLink, message: Counts) -> None:
         """Counters of a worker."""

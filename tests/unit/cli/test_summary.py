@@ -54,7 +54,7 @@ def test_what_is_left_and_lost_is_named() -> None:
 
 
 def test_it_says_that_numbers_are_missing() -> None:
-    missing = "incomplete a live worker did not answer in time, so its numbers are missing"
+    missing = "incomplete a live worker did not answer in time, so its numbers are those that it told last"
     assert missing in summary_text(outcome(complete=False)).splitlines()
     assert missing not in summary_text(outcome())
 

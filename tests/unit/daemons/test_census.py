@@ -1,4 +1,4 @@
-"""Which latencies count as recent, however workers tell of them, come and go."""
+"""Which latencies count as recent, however workers tell of them, come and go; what of a worker counts that does not answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from pasps.activation import first_table
 from pasps.api.blueprint import Blueprint
 from pasps.assignment import Need, place
+from pasps.daemons import census
 from pasps.daemons.census import Census
 from pasps.daemons.messages import Counts, Cut
 from pasps.metrics import Histogram, Stats, WorkerCounts
@@ -61,6 +64,16 @@ class Told:
 
         stats: Stats = asyncio.run(self.census.stats(lambda: self.table, ask))
         return stats
+
+
+def test_what_a_worker_told_last_stays_counted_while_it_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census, "CUT_SECONDS", 0.0)
+    told = Told()
+    told.seconds(5, 1.0)
+    stats: Stats = asyncio.run(told.census.stats(lambda: told.table, lambda worker, cut: None))
+    assert (stats.complete, stats.complete_latency.count) == (False, 5)
+    stats = told.stats()
+    assert (stats.complete, stats.complete_latency.count) == (True, 5)
 
 
 def test_recent_latencies_are_those_of_the_last_ten_seconds_beside_those_of_the_whole_run() -> None:
