@@ -155,6 +155,10 @@ class BoltExecutor(Executor):
     def unhush(self) -> None:
         """Go on."""
 
+    def late_calls(self, seconds: float) -> list[tuple[int, str]]:
+        """Calls that run beside the loop and have not come back for longer than that, each said once: the task, and words for it."""
+        return []
+
     def stop(self) -> None:
         """It is not used any more: what it has begun and been given ends, and no more comes. Does not wait."""
 

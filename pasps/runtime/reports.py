@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterator
+from types import FrameType
 from typing import Protocol, TypeGuard
 
 from pasps.api.tuples import name_fields
@@ -106,12 +107,22 @@ def _is_user(filename: str) -> bool:
     return not filename.startswith(_HOME) or filename.startswith(_USED_AS_USER_CODE)
 
 
+def line_of(frame: FrameType) -> str:
+    """Where a thread is: the line of the user's function that was called by the runtime."""
+    stack = traceback.extract_stack(frame)
+    last = max((i for i, each in enumerate(stack) if not _is_user(each.filename)), default=-1)
+    return _in(stack[last + 1 : last + 2] or stack[-1:])
+
+
+def _in(stack: list[traceback.FrameSummary]) -> str:
+    return "".join(f"in {last.name} ({os.path.basename(last.filename)}:{last.lineno}): {last.line}" for last in stack)
+
+
 def _one_line(error: PaspsError, stack: traceback.StackSummary) -> str:
     text = f"{type(error).__name__}: {error}"
     if not stack:
         return text
-    last = stack[-1]
-    return f"{text}, in {last.name} ({os.path.basename(last.filename)}:{last.lineno}): {last.line}"
+    return f"{text}, {_in(stack[-1:])}"
 
 
 class Reports(Protocol):

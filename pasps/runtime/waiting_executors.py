@@ -21,6 +21,7 @@ from pasps.runtime.collector import AsyncCollector
 from pasps.runtime.emitter import Delivery
 from pasps.runtime.executor import BoltExecutor, Seat, raised_by
 from pasps.runtime.outcome import Call, Failure, Outcome, Records
+from pasps.runtime.reports import line_of
 from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.ways import run_call, wait_call
 
@@ -35,7 +36,7 @@ Then = Callable[[BaseException | None], None]
 class Work:
     """A call of user code that is under way: of tuples (`batch`), or of `hook`. Filled where it runs, settled on the loop."""
 
-    __slots__ = ("alone", "args", "batch", "hook", "outcome", "seconds", "slot")
+    __slots__ = ("alone", "args", "batch", "begun", "hook", "outcome", "seconds", "slot", "told")
 
     def __init__(self, slot: TaskSlot, batch: Batch | None, hook: str = "", *args: Any) -> None:
         self.slot = slot
@@ -44,19 +45,22 @@ class Work:
         self.args = args
         self.outcome: Outcome
         self.alone: Call
+        self.begun = 0.0  # 0: it waits for its turn on the thread
         self.seconds = 0.0
+        self.told = False  # that it takes long
 
 
 class WaitingExecutor(BoltExecutor):
     """Starts calls while fewer than `most_calls` are under way; what `_finished` has is settled in the next step."""
 
-    __slots__ = ("_finish_calls", "_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
+    __slots__ = ("_calls", "_finish_calls", "_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
 
     def __init__(self, seat: Seat, most_rows: int, most_calls: int) -> None:
         super().__init__(seat)
         self.most_calls = most_calls
         self.under_way = 0
         self._most_rows = most_rows
+        self._calls: set[Work] = set()  # under way
         self._finished: deque[Work] = deque()
         self._tick_calls: deque[Work] = deque()
         self._hushed = False
@@ -108,12 +112,14 @@ class WaitingExecutor(BoltExecutor):
 
     def _begin(self, work: Work) -> None:
         self.under_way += 1
+        self._calls.add(work)
         self.in_hand += 0 if work.batch is None else len(work.batch.rows)
         work.slot.running += 1
         self.start(work)
 
     def _settle(self, work: Work) -> None:
         self.under_way -= 1
+        self._calls.discard(work)
         work.slot.running -= 1
         self._finish_calls -= work.hook == "finish"
         if work.batch is None:
@@ -134,6 +140,19 @@ class WaitingExecutor(BoltExecutor):
     def quiet(self) -> bool:
         """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""
         return self.under_way == 0 and not self._tick_calls and super().quiet()
+
+    def late_calls(self, seconds: float) -> list[tuple[int, str]]:
+        """Calls that have not come back for longer than that, each said once: the task, and how long it is, and where."""
+        found, now = [], self.clock.now()
+        for work in self._calls:
+            if work.begun and not work.told and now - work.begun > seconds:
+                work.told = True
+                found.append((work.slot.task_id, f"a call has not come back for {now - work.begun:.0f} s{self.whereabouts()}"))
+        return found
+
+    def whereabouts(self) -> str:
+        """Where the running call is, as far as that can be seen."""
+        return ""
 
 
 class AsyncExecutor(WaitingExecutor):
@@ -164,7 +183,7 @@ class AsyncExecutor(WaitingExecutor):
     async def _run(self, work: Work) -> None:
         records = Records()
         AsyncCollector.enter(records)
-        begun = self.clock.now()
+        begun = work.begun = self.clock.now()
         # nothing of the user's comes out of these: a call that is cancelled has failed, like any other
         if work.batch is None:
             work.alone = await wait_call(self.plan.id, records, work.slot.instance, work.hook, *work.args)
@@ -302,7 +321,7 @@ class ThreadExecutor(WaitingExecutor):
                     self._hooks.append(job)
                     self._notify(self)
                 continue
-            begun = now()
+            begun = job.begun = now()
             if job.batch is None:
                 job.alone = run_call(job.slot.collector, job.slot.instance, job.hook, *job.args)
             else:
@@ -310,6 +329,11 @@ class ThreadExecutor(WaitingExecutor):
             job.seconds = now() - begun
             self._finished.append(job)
             self._notify(self)
+
+    def whereabouts(self) -> str:
+        """The line of user code that its thread is in."""
+        frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None  # noqa: SLF001 - no other way
+        return f", {line_of(frame)}" if frame is not None else ""
 
     def stop(self) -> None:
         """End the thread once it has done what it was given; does not wait for it."""

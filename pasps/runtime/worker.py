@@ -223,8 +223,13 @@ class Worker:
     # ---- timers
 
     def _expire(self) -> None:
+        seconds = self.settings.message_timeout_seconds
         for spout in self.residents.spouts.values():
-            spout.expire(self.settings.message_timeout_seconds)
+            spout.expire(seconds)
+        for executor in self.residents.executors.values():
+            for task_id, text in executor.late_calls(seconds):
+                limit = f"that is longer than the time-out (topology.message.timeout.secs is {seconds:g}), so its tuples have failed"
+                self.report_error(executor.plan.id, task_id, f"{text}; {limit}")
 
     def _tick(self, component: str, seconds: float) -> None:
         tup = tick_tuple(seconds)

@@ -864,3 +864,49 @@ def test_an_exception_that_is_reported_stays_its_owner_s() -> None:
     assert lines == [3]
     assert "reported, and looked at later" in done.errors[0].text
     assert done.counts["bolt"].errors == 1
+
+
+def test_a_call_on_a_thread_that_does_not_come_back_is_told_once_with_its_line() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Waits(Bolt):
+        execution = "thread"
+
+        def process(self, tup: Tuple) -> None:
+            begun.set()
+            go_on.wait(20)
+
+    class Topo(Topology):
+        config = {"topology.message.timeout.secs": 30}
+        numbers = Numbers.spec()
+        bolt = Waits.spec(inputs=[numbers])
+
+    with StepRun(Topo, 1, inputs={"numbers": rows(1)}) as run:
+        while not begun.is_set():
+            run.step()
+        for _ in range(10):  # not by `advance`: that waits for the thread
+            run.clock.advance_to(run.clock.peek() + 29)
+            run.step()
+        told = [report.text for report in run.journal.of("error") if "has not come back" in report.text]
+        go_on.set()
+    assert len(told) == 1
+    assert "a call has not come back for" in told[0]
+    assert "in process (test_calls.py:" in told[0]
+    assert "go_on.wait(20)" in told[0]
+    assert "topology.message.timeout.secs is 30" in told[0]
+
+
+def test_an_awaited_call_that_does_not_come_back_is_told_once() -> None:
+    class Waits(Bolt):
+        async def process(self, tup: Tuple) -> None:
+            await asyncio.sleep(1000)
+
+    class Topo(Topology):
+        config = {"topology.message.timeout.secs": 30}
+        numbers = Numbers.spec()
+        bolt = Waits.spec(inputs=[numbers])
+
+    with StepRun(Topo, 1, inputs={"numbers": rows(1)}) as run:
+        run.advance(300)
+        told = [report for report in run.journal.of("error") if "has not come back" in report.text]
+    assert [(report.component, report.index) for report in told] == [("bolt", 2)]
