@@ -161,7 +161,7 @@ class Fates:
         others = self._repeats.others()
         too = f", and so often at least have {others} others" if others else ""
         self._report(
-            f"component {self._component!r}, task {self._owner}: the tuple with the id {shown(tup_id)} has failed {repeat.count} times "
+            f"the tuple with the id {shown(tup_id)} has failed {repeat.count} times "
             f"in {now - repeat.since:.3g} s and was never acked in between{too}; the errors of the bolts may say why. A spout may count "
             "tries in fail(), and put aside what fails too often"
         )
@@ -170,7 +170,7 @@ class Fates:
         """One time-out has passed: what nobody settled in time. It is said, once in a while, how far the time-out is too short."""
         text = self._timeouts.text(timeout_seconds, self._clock.now())
         if text is not None:
-            self._report(f"component {self._component!r}, task {self._owner}: {text}")
+            self._report(text)
         expired = self.ledger.rotate()
         self._timeouts.expired(len(expired))
         return expired

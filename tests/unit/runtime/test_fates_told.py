@@ -59,7 +59,7 @@ def test_a_time_out_shorter_than_the_work_is_told_with_both_numbers() -> None:
     with StepRun(line(Takes), 1, config={"topology.message.timeout.secs": 2}) as run:
         run.advance(20.0)
         told = texts(run)
-        assert "component 'numbers', task 1: the time-out is shorter than the work takes: topology.message.timeout.secs is 2," in told[0]
+        assert "the time-out is shorter than the work takes: topology.message.timeout.secs is 2," in told[0]
         assert "done after 5 s in the mean, 5 s at most" in told[0]
         assert "topology.max.spout.pending" in told[0]
         assert len(told) == 1
@@ -121,7 +121,7 @@ def test_a_tuple_that_fails_over_and_over_is_told_at_growing_counts() -> None:
     with StepRun(line(FailsAlways), 1) as run:
         run.advance(1.0)
         (told,) = texts(run)
-        assert "component 'numbers', task 1: the tuple with the id 1 has failed 10 times in " in told
+        assert "the tuple with the id 1 has failed 10 times in " in told
         assert "put aside what fails too often" in told
         run.advance(11.0)
         counts = [int(text.split("has failed ")[1].split()[0]) for text in texts(run)]
