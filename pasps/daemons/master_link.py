@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 MOST_CONTROL_BYTES = 2**30
 SILENCE_SECONDS = 20.0
 """After so long without a beat, of which there is one each second, a master on another machine is gone."""
+_MANY_UNREAD = 1 << 14
+"""Bytes of beats that wait unread after a quarter of an hour. The system takes no more at some point, and then nothing is known."""
 EXIT_ORPHANED = 3
 """Exit status of a worker whose master is gone."""
 
@@ -152,10 +154,10 @@ class MasterLink:
 
     def is_silent(self) -> bool:
         """Whether a master on another machine has said nothing for too long. May be asked by another thread while the loop is stuck:
-        what has come and was not read counts."""
+        what has come and was not read counts, as long as it can be told from what came before."""
         if not self._is_far:
             return False
         unread = struct.unpack("i", fcntl.ioctl(self._socket, termios.FIONREAD, b"\0" * 4))[0]
-        if unread > self._unread:
+        if unread > self._unread or unread > _MANY_UNREAD:
             self._heard, self._unread = self._clock.now(), unread
         return self._clock.now() - self._heard > SILENCE_SECONDS

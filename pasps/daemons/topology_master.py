@@ -319,8 +319,13 @@ class TopologyMaster:
 
     def _left(self, stats: Stats) -> dict[str, int]:
         left = left_over(stats)
-        if not stats.complete and self._asked is not None:  # a `finish` that holds up its worker's loop is in no count
-            left.setdefault(finish_of(self._asked[0]), self._asked[1])
+        if self._asked is None:
+            return left
+        name, instances = self._asked
+        if not stats.complete:  # a `finish` that holds up its worker's loop is in no count
+            left.setdefault(finish_of(name), instances)
+        elif not (stats.components[name].unfinished or stats.components[name].finishing):
+            self._asked = None
         return left
 
     def workers(self) -> list[WorkerInfo]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import threading
 from collections.abc import AsyncIterator
@@ -130,6 +131,21 @@ def test_what_a_far_master_said_counts_even_if_the_loop_has_not_read_it() -> Non
             assert not link.is_silent()
         clock.advance(SILENCE_SECONDS + 1)
         assert link.is_silent()
+
+
+def test_a_far_master_is_not_silent_whose_words_find_no_room_any_more() -> None:
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as door,
+        closing(socket.create_connection(door.getsockname())) as worker,
+        closing(door.accept()[0]) as master,
+    ):
+        clock = FakeClock()
+        link = MasterLink(worker, lambda message: None, clock)
+        master.sendall(encode_frame(Beat()) * 2000)
+        select.select([worker], [], [], 5)
+        for _ in range(5):
+            clock.advance(SILENCE_SECONDS + 1)
+            assert not link.is_silent()
 
 
 def test_a_near_master_may_be_stopped() -> None:
