@@ -160,7 +160,7 @@ def test_a_bolt_that_cannot_start_is_told_in_its_own_words() -> None:
     result = passed(Unready)
     assert result.costs == ()
     assert (result.failure or "").startswith("Traceback")
-    assert (result.failure or "").endswith("OSError: no such model")
+    assert (result.failure or "").endswith("OSError: no such model\ncomponent 'measured': initialize raised this")
 
 
 def test_a_bolt_that_calls_sys_exit_fails_its_event_as_in_a_topology() -> None:

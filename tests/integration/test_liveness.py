@@ -107,7 +107,7 @@ def test_what_user_code_does_to_the_event_loop_ends_no_worker(tmp_path: Path, tr
 
 
 @pytest.mark.parametrize(
-    ("trip", "cause"), [("exit", "ended with status 7"), ("crash", "ended by SIGSEGV"), ("sleep_in_c", "it did not answer for 3 s")]
+    ("trip", "cause"), [("exit", "ended with status 7"), ("crash", "ended by SIGSEGV"), ("sleep_in_c", "it did not answer for")]
 )
 def test_a_worker_that_cannot_live_is_told_with_what_kills_it(tmp_path: Path, trip: str, cause: str) -> None:
     with LocalCluster(workers=1) as cluster:
