@@ -82,7 +82,14 @@ def test_every_event_is_stored_once_though_each_loses_a_worker(
                 summaries[application.name] = summary
         return len(summaries) == len(APPLICATIONS)
 
-    wait_for(all_ended, "the end of all", 180)
+    try:
+        wait_for(all_ended, "the end of all", 180)
+    except TimeoutError as error:
+        for application in APPLICATIONS:
+            if application.name not in summaries:
+                told = client_of(cluster).call(application.name, "status", {}, 5.0) if state_of(cluster, application.name) else None
+                error.add_note(f"{application.name}, {'not hurt yet' if application in unhurt else 'hurt'}: {told}")
+        raise
     for application in APPLICATIONS:
         summary = summaries[application.name]
         assert (summary["ended"], summary["left"]) == ("finished", {}), application.name
