@@ -13,13 +13,14 @@ from pathlib import Path
 from benchmarks.machine import machine
 from benchmarks.options import set_records_directory
 from benchmarks.report import table
-from benchmarks.scenarios import blocking, bounded_memory, changing, idle, killed_worker, slow_replica
+from benchmarks.scenarios import blocking, bounded_memory, changing, idle, killed_worker, queued, slow_replica
 from benchmarks.scenarios.row import Row
 
 SCENARIOS: dict[str, tuple[Callable[[int, float], list[Row]], float]] = {
     "idle": (idle.run, 20.0),
     "blocking": (blocking.run, 10.0),
     "slow-replica": (slow_replica.run, 10.0),
+    "queued": (queued.run, 0.0),
     "changing": (changing.run, 20.0),
     "killed-worker": (killed_worker.run, 0.0),
     "bounded-memory": (bounded_memory.run, 20.0),

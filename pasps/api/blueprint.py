@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pasps.api.groupings import KEYED, GroupingSpec, Kind
+from pasps.api.groupings import FREE, KEYED, GroupingSpec, Kind
 from pasps.api.tuples import Stream
 
 Execution = Literal["inline", "async", "thread"]
@@ -60,6 +60,11 @@ class ComponentPlan:
     def keyed(self) -> bool:
         """Whether its instances belong to tasks (hosted on the active replicas), not to replicas."""
         return any(edge.grouping.kind in KEYED for edge in self.inputs)
+
+    @property
+    def shared(self) -> bool:
+        """Whether its replicas in one worker take from one queue, because its senders do not mind which of them gets a tuple."""
+        return not self.is_spout and all(edge.grouping.kind in FREE for edge in self.inputs)
 
     @property
     def pinned(self) -> bool:

@@ -13,7 +13,7 @@ from pasps.errors import GroupingError
 
 
 class Kind(Enum):
-    """The groupings there are. KEYED ones address tasks; the others address active replicas."""
+    """The groupings there are. KEYED ones address tasks; the others address active replicas, FREE ones any of them."""
 
     LOAD_AWARE = "load_aware"
     LOAD_AWARE_PAPER = "load_aware_paper"
@@ -29,6 +29,8 @@ class Kind(Enum):
 
 
 KEYED = frozenset({Kind.ALL, Kind.DIRECT, Kind.FIELDS, Kind.PARTIAL_KEY, Kind.CUSTOM})
+FREE = frozenset({Kind.LOAD_AWARE, Kind.SHUFFLE, Kind.LOCAL_OR_SHUFFLE, Kind.NONE})
+"""Any active replica will do; the other kinds that are not keyed name one, which then gets what was sent to it."""
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,12 @@ class Batch:
         self.edges = self.roots if same or self.edges is None else [self.edges[i] for i in positions]
         self.links = None if self.links is None else [self.links[i] for i in positions]
 
-    def joins(self, other: Batch) -> bool:
-        """Whether the other's rows may stand behind these in one batch."""
+    def joins(self, other: Batch, any_task: bool = False) -> bool:
+        """Whether the other's rows may stand behind these in one batch; `any_task`: whatever task they were sent to."""
         return (
             self.source == other.source
             and self.edge == other.edge
-            and self.task == other.task
+            and (any_task or self.task == other.task)
             and (self.roots is None) == (other.roots is None)
             and self.links is None
             and other.links is None

@@ -36,6 +36,7 @@ class Draining:
         for (component, replica), version in parts.pool.park(marked, self._is_empty):
             self._keeper.lifecycle((component, replica), "deactivate")
             parts.reports.parked(component, replica, version)
+            self._keeper.share_out()
         self._leaving = False
         for component, replica in parts.pool.elsewhere():
             key = (component, replica)
@@ -96,3 +97,4 @@ class Draining:
         executor.stop()
         self._still.pop((component, replica), None)
         self._parts.pool.drop((component, replica))
+        self._keeper.share_out()

@@ -21,17 +21,22 @@ from pasps.runtime.target import Target
 
 
 class Lane:
-    """One subscription as this sender serves it: its grouping, and the targets by task index."""
+    """One subscription as this sender serves it: its grouping, and the targets by task index.
 
-    __slots__ = ("by_task", "direct", "edge", "first_task", "simple", "splitter", "targets", "waiting")
+    `shared`: a target is the inbox of all replicas in a worker, and what finds no room there may go to any other.
+    """
 
-    def __init__(self, edge: Edge, splitter: Splitter, targets: list[Target], first_task: int) -> None:
+    __slots__ = ("by_task", "direct", "edge", "first_task", "open", "shared", "simple", "splitter", "targets", "waiting")
+
+    def __init__(self, edge: Edge, splitter: Splitter, targets: list[Target], first_task: int, *, shared: bool = False) -> None:
         self.edge = edge.index
         self.splitter = splitter
         self.targets = targets
         self.first_task = first_task
         self.direct = edge.grouping.kind is Kind.DIRECT
         self.by_task = edge.grouping.kind in KEYED
+        self.shared = shared
+        self.open: list[Target] = []  # of shared inboxes: those that take, by the newest table
         self.simple = splitter.fan == 1 and not self.direct
 
 
@@ -216,9 +221,24 @@ class Emitter:
         rest: Batch | None = batch
         if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
             rest = target.send(batch)
+        if rest is not None and lane.shared:
+            rest = self._offer_round(lane, rest, {id(target)})
         if rest is not None:
             self.parked.append((lane, rest))
-            target.waiters.append(self._wake)
+            for full in lane.open if lane.shared else (target,):
+                full.waiters.append(self._wake)
+
+    @staticmethod
+    def _offer_round(lane: Lane, batch: Batch, full: set[int]) -> Batch | None:
+        """Send to whoever has room, but for those that are `full`, and note who is; returns the rest, or None."""
+        rest: Batch | None = batch
+        for target in lane.open:
+            if rest is not None and id(target) not in full:
+                rest.task = target.task
+                rest = target.send(rest)
+                if rest is not None:
+                    full.add(id(target))
+        return rest
 
     def unpark(self) -> bool:
         """Send what has credit now, in order for each target; True when nothing is held back any more."""
@@ -226,6 +246,15 @@ class Emitter:
         stuck: set[int] = set()
         for lane, batch in held:
             target = lane.targets[batch.task]
+            if lane.shared:
+                before = len(stuck)
+                rest = self._offer_round(lane, batch, stuck)
+                if rest is not None:
+                    if len(stuck) > before:
+                        for other in lane.open:
+                            other.waiters.append(self._wake)
+                    self.parked.append((lane, rest))
+                continue
             rest = batch if id(target) in stuck else target.send(batch)
             if rest is not None:
                 if id(target) not in stuck:
@@ -246,8 +275,10 @@ class Emitter:
         raised: BaseException | None = None
         for port in self.ports.values():
             for lane in port.lanes:
+                view = views(lane.targets[0].component)
+                lane.open = [lane.targets[index] for index in view.active] if lane.shared else []
                 try:
-                    lane.splitter.refresh(views(lane.targets[0].component))
+                    lane.splitter.refresh(view)
                 except Interrupt:
                     raise
                 except BaseException as error:  # noqa: BLE001 - the others must know the table all the same
@@ -259,7 +290,7 @@ class Emitter:
     def _offer_anew(self, serves: Callable[[Target], bool]) -> None:
         held, self.parked = self.parked, deque()
         for lane, batch in held:
-            if lane.by_task or serves(lane.targets[batch.task]):
+            if lane.by_task or (not lane.shared and serves(lane.targets[batch.task])):
                 self._offer(lane, batch)
                 continue
             for task, pick in lane.splitter.split(batch.rows):

@@ -30,7 +30,7 @@ Schedule = Callable[["Executor"], None]
 class Seat:
     """Where an executor sits: what it runs, its turn in topological order, and what its worker gives it.
 
-    `release` is called when rows of a batch are taken from its inbox.
+    `inbox` is its own, or the one that it shares.
     """
 
     plan: ComponentPlan
@@ -38,7 +38,7 @@ class Seat:
     rank: int
     clock: Clock
     schedule: Schedule
-    release: Callable[[Batch, int], None]
+    inbox: Inbox
 
 
 class Executor:
@@ -110,7 +110,9 @@ class BoltExecutor(Executor):
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
-        self.inbox = Inbox(seat.release)
+        self.inbox = seat.inbox
+        if not self.inbox.shared:
+            self.inbox.takers.append(self)
         self.in_hand = 0  # tuples in calls that are under way between two steps
         self.slots: dict[int, TaskSlot] = {}
         self.settler: Settler
@@ -120,8 +122,27 @@ class BoltExecutor(Executor):
 
     def receive(self, batch: Batch) -> None:
         """Queue a batch."""
-        self.inbox.put(batch)
-        self.wake()
+        self.inbox.accept(batch)
+
+    def may_take(self) -> bool:
+        """Whether it can do something with one more tuple now."""
+        return not self.emitter.parked and self.takes()
+
+    def takes(self) -> bool:
+        """Whether what waits in its inbox is for it too: a replica that has parked may still have a turn to come."""
+        return not self.inbox.shared or self in self.inbox.takers
+
+    def take(self, most: int) -> tuple[Batch, TaskSlot]:
+        """The next rows of its inbox, and the task that they are for."""
+        batch = self.inbox.take(most)
+        if self.inbox.shared:
+            batch.task = self.replica
+            slot = self.slots[self.replica]
+            slot.finished = False
+        else:
+            slot = self.slots[batch.task]
+        slot.open += len(batch.rows)
+        return batch, slot
 
     def tick(self, tup: Tuple) -> None:
         """Give every task this tick before its next tuple; at most one waits."""
@@ -134,7 +155,7 @@ class BoltExecutor(Executor):
 
     def quiet(self) -> bool:
         """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""
-        return not (self.inbox.count or self.emitter.parked or self.finishing())
+        return not (self.inbox.waits_for(self) or self.emitter.parked or self.finishing())
 
     def kept(self) -> int:
         """Tuples that are neither acked nor failed although their call is over."""
@@ -143,8 +164,9 @@ class BoltExecutor(Executor):
     def counts(self, worker: str, state: str) -> ReplicaCounts:
         """What it has done so far, and has before it."""
         counts = super().counts(worker, state)
-        counts.queued, counts.busy, counts.kept = self.inbox.count, self.in_hand, self.kept()
-        counts.received = dict(self.inbox.received)
+        counts.busy, counts.kept = self.in_hand, self.kept()
+        if not self.inbox.shared:
+            counts.queued, counts.received = self.inbox.count, dict(self.inbox.received)
         counts.finishing, counts.unfinished = self.finishing(), len(self.unfinished())
         return counts
 

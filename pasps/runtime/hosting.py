@@ -27,6 +27,7 @@ from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
 from pasps.runtime.executor import BoltExecutor, Executor, Seat
 from pasps.runtime.fates import refuse_coroutine
+from pasps.runtime.inbox import Inbox
 from pasps.runtime.inline_executor import InlineExecutor
 from pasps.runtime.movability import thaw, unmovable
 from pasps.runtime.origin import Origin
@@ -60,6 +61,8 @@ class Services:
     spawn: Spawn
     notify: Callable[[BoltExecutor], None]
     call_at: Callable[[float, Callable[[], None]], None]
+    inboxes: dict[str, Inbox]
+    dry: Callable[[str], None] | None = None
     emitter: MakeEmitter = Emitter
     restarted: bool = False
 
@@ -107,7 +110,7 @@ class Hosting:
         """The executor of one replica, without tasks yet."""
         services, settings = self._services, self.settings[plan.id]
         sample = plan.make() if plan.shape == "function" else None
-        seat = Seat(plan, replica, self._ranks[plan.id], services.clock, services.schedule, services.release(plan.id))
+        seat = Seat(plan, replica, self._ranks[plan.id], services.clock, services.schedule, self._inbox(plan))
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
@@ -121,6 +124,18 @@ class Hosting:
             executor.bind(services.notify)
         self._equip(executor, plan, sample)
         return executor
+
+    def _inbox(self, plan: ComponentPlan) -> Inbox:
+        """A new one, or that of the bolt in this worker."""
+        services = self._services
+        if not plan.shared:
+            return Inbox(services.release(plan.id))
+        inbox = services.inboxes.get(plan.id)
+        if inbox is None:
+            inbox = services.inboxes[plan.id] = Inbox(services.release(plan.id), shared=True, one_at_a_time=plan.execution == "inline")
+            if services.dry is not None:
+                inbox.dry = partial(services.dry, plan.id)
+        return inbox
 
     def _equip(self, executor: BoltExecutor, plan: ComponentPlan, sample: Any) -> None:
         services = self._services
@@ -153,7 +168,7 @@ class Hosting:
         random = Random(self._random.getrandbits(64))
         context = self.context(edge.source, 0, None)
         splitter = make_splitter(edge, fields, target.first_task, task_id, band, services.clock, random, context)
-        return Lane(edge, splitter, services.targets(edge.target), target.first_task)
+        return Lane(edge, splitter, services.targets(edge.target), target.first_task, shared=target.shared)
 
     # ---- instances
 

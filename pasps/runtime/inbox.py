@@ -1,9 +1,13 @@
-"""The queue in front of one replica: batches in order of arrival, taken in chunks. Bounded by its senders' credit."""
+"""The queue in front of a replica, or of all replicas that a bolt has in a worker: batches in order of arrival, taken in chunks.
+
+Bounded by its senders' credit.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from pasps.runtime.batch import Batch, join
 
@@ -12,17 +16,73 @@ _LOOK_PAST = 64
 as a store does, would get them one by one."""
 
 
+NOBODY = "-"
+"""The origin of tuples that hold nobody's credit."""
+
+
+class Taker(Protocol):
+    """A replica that takes from an inbox."""
+
+    queued: bool
+    """Whether it has asked for its turn already."""
+
+    def may_take(self) -> bool:
+        """Whether it can do something with one more tuple now."""
+
+    def wake(self) -> None:
+        """Ask for a turn, and take then."""
+
+
 class Inbox:
-    """Counts what arrives by edge; gives each sender its credit back when its tuples are taken."""
+    """Counts what arrives by edge; gives each sender its credit back when its tuples are taken.
 
-    __slots__ = ("_batches", "_position", "_release", "count", "received")
+    `takers` are the replicas that may take: the one it belongs to, or, of a `shared` one, those that are active; while none is, those
+    that drain. Of several that compute, one has a turn at a time (they share a core anyway, and long chunks cost less); of several
+    that wait for something, each that has nothing to do.
+    """
 
-    def __init__(self, release: Callable[[Batch, int], None]) -> None:
+    __slots__ = ("_batches", "_position", "_release", "_turn", "count", "dry", "one_at_a_time", "received", "shared", "takers")
+
+    def __init__(self, release: Callable[[Batch, int], None], *, shared: bool = False, one_at_a_time: bool = True) -> None:
+        self.shared = shared
+        self.one_at_a_time = one_at_a_time
+        self.takers: list[Taker] = []
+        self.dry: Callable[[], None] | None = None
+        """Called by a taker that found nothing more in it: other workers may have some."""
+        self._turn = 0
         self._batches: deque[Batch] = deque()
         self._position = 0  # rows of the first batch that were taken already
         self._release = release
         self.count = 0
         self.received: dict[int, int] = {}
+
+    def accept(self, batch: Batch, weight: int = 0) -> None:
+        """Queue a batch, and see to it that somebody takes it. It is a door: whatever the batch weighs, it comes by reference."""
+        self.put(batch)
+        self.call()
+
+    def call(self) -> None:
+        """Give a turn to those who may take what waits, whose turn it is first."""
+        takers = self.takers
+        if len(takers) == 1:
+            if takers[0].may_take():
+                takers[0].wake()
+            return
+        size, waiting = len(takers), self.count
+        if self.one_at_a_time and any(taker.queued for taker in takers):
+            return
+        for place in range(self._turn, self._turn + size):
+            if waiting <= 0:
+                return
+            taker = takers[place % size]
+            if taker.may_take():
+                self._turn = (place + 1) % size
+                waiting -= waiting if self.one_at_a_time else 1
+                taker.wake()
+
+    def waits_for(self, taker: Taker) -> int:
+        """How many tuples this one has before it, alone or with others."""
+        return self.count if taker in self.takers else 0
 
     def put(self, batch: Batch) -> None:
         """Append a batch."""
@@ -58,10 +118,10 @@ class Inbox:
         others: list[Batch] = []
         while batches and len(others) < _LOOK_PAST:
             part = batches[0]
-            if part.source != first.source or part.task != first.task:
+            if part.source != first.source or (part.task != first.task and not self.shared):
                 others.append(batches.popleft())
                 continue
-            if len(part.rows) > room or not first.joins(part):
+            if len(part.rows) > room or not first.joins(part, self.shared):
                 break
             batches.popleft()
             parts.append(part)
@@ -82,3 +142,24 @@ class Inbox:
             self.count -= len(batch.rows)
             self.received[batch.edge] -= len(batch.rows)
         return gone
+
+    def give(self, most: int) -> list[Batch]:
+        """Take out the oldest rows, `most` at most, for another worker: they are not counted as received here any more."""
+        given = []
+        while most > 0 and self.count:
+            batch = self.take(most)
+            most -= len(batch.rows)
+            self.received[batch.edge] -= len(batch.rows)
+            given.append(batch)
+        return given
+
+    def take_back(self, batch: Batch) -> None:
+        """Put rows in front that were given and found no room; they hold nobody's credit any more."""
+        if self._position:
+            first = self._batches[0]
+            self._batches[0] = first.part(self._position, len(first.rows))
+            self._position = 0
+        batch.origin = NOBODY
+        self._batches.appendleft(batch)
+        self.count += len(batch.rows)
+        self.received[batch.edge] += len(batch.rows)

@@ -30,13 +30,12 @@ class InlineExecutor(BoltExecutor):
         if self._ticks:
             self.run_ticks()
         now, pace, meter = self.clock.now, self.pace, self.meter
-        run, settle, slots = self.way.run, self.settler.settle, self.slots
+        run, settle = self.way.run, self.settler.settle
         start = before = now()
-        while inbox.count and not emitter.parked:
-            batch = inbox.take(pace.size)
+        takes = self.takes()
+        while inbox.count and takes and not emitter.parked:
+            batch, slot = self.take(pace.size)
             count = len(batch.rows)
-            slot = slots[batch.task]
-            slot.open += count
             sent = self._sent()
             settle(slot, batch, run(slot, batch))
             meter.ran(batch.edge, count)
@@ -47,10 +46,14 @@ class InlineExecutor(BoltExecutor):
             before = after
             if after - start > STEP_SECONDS:
                 break
-        if self._finishes and not inbox.count:
+        if self._finishes and not (inbox.count and takes):
             self.run_finishes(start + STEP_SECONDS)
-        if (inbox.count or self._finishes) and not emitter.parked:
+        if self._finishes and not emitter.parked:
             self.wake()
+        if inbox.count:
+            inbox.call()
+        elif inbox.dry is not None and takes:
+            inbox.dry()
 
     def _sent(self) -> int:
         return sum(port.copies for port in self.emitter.ports.values())

@@ -64,8 +64,8 @@ class LateStarts:
             return
         self.fill(slot, executor)
         if slot.instance is not None:
-            self.started((executor.plan.id, executor.replica))
             slot.release()
+            self.started((executor.plan.id, executor.replica))
 
     def spout(self, plan: ComponentPlan, replica: int, start: SpoutStart) -> SpoutExecutor | None:
         """A spout task that goes on here; None when it could not be started now."""

@@ -1,4 +1,4 @@
-"""How senders learn what receivers have before them: at intervals, and only of replicas that did something."""
+"""How senders learn what receivers have before them: at intervals, and only of inboxes from which something was taken."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pasps.groupings.load import REPORT_SECONDS
 from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.inbox import Inbox
 from pasps.runtime.parts import Parts
 from pasps.runtime.replica_pool import Key, ReplicaState
 from pasps.runtime.table_keeper import TableKeeper
@@ -14,8 +15,12 @@ from pasps.transport.messages import Load
 
 @dataclass
 class _Told:
-    """What was last said of a replica; `whole` is what it had done when the last whole second ended."""
+    """What was last said of an inbox; `whole` is what had been done of it when the last whole second ended.
 
+    `replicas` take from it; the first of them is whose load this is to others.
+    """
+
+    replicas: list[BoltExecutor]
     executed: int = 0
     seconds: float = 0.0
     queued: int = 0
@@ -38,7 +43,8 @@ class LoadReports:
         self._keeper = keeper
         self._peers = parts.peers
         self._due = self._second_due = 0.0
-        self._told: dict[BoltExecutor, _Told] = {}
+        self._residents = parts.residents
+        self._told: dict[Inbox, _Told] = {}
 
     def send_due(self) -> None:
         """Report if the interval is over; called after every pass, so an idle worker reports nothing."""
@@ -50,16 +56,18 @@ class LoadReports:
         self._due = now + self._interval
         for executor in self._stepped:
             if isinstance(executor, BoltExecutor):
-                self._told.setdefault(executor, _Told())
+                inbox, name = executor.inbox, executor.plan.id
+                self._told.setdefault(inbox, _Told([])).replicas = self._residents.replicas(name) if inbox.shared else [executor]
         self._stepped.clear()
         whole = now >= self._second_due
         if whole:
             self._second_due = now + REPORT_SECONDS
-        for executor, told in list(self._told.items()):
-            self._tell(executor, told, now, whole=whole)
+        for inbox, told in list(self._told.items()):
+            self._tell(inbox, told, now, whole=whole)
 
-    def _tell(self, executor: BoltExecutor, told: _Told, now: float, *, whole: bool) -> None:
-        executed, seconds, queued = sum(executor.meter.executed.values()), executor.meter.seconds, executor.inbox.count
+    def _tell(self, inbox: Inbox, told: _Told, now: float, *, whole: bool) -> None:
+        executed = sum(sum(executor.meter.executed.values()) for executor in told.replicas)
+        seconds, queued = sum(executor.meter.seconds for executor in told.replicas), inbox.count
         done = executed - told.executed
         if done:
             told.each = (seconds - told.seconds) / done
@@ -69,18 +77,20 @@ class LoadReports:
             changed = changed or rate != told.rate
             told.rate, told.whole = rate, executed
             if not changed and not rate and not queued:
-                del self._told[executor]  # until it has a turn again
+                del self._told[inbox]  # until something is taken from it again
                 return
         told.executed, told.seconds, told.queued = executed, seconds, queued
         if changed:
-            self._report(executor, queued, told.each, rate, now)
+            self._report(inbox, told, rate, now)
 
-    def _report(self, executor: BoltExecutor, queued: int, each: float, done: int | None, now: float) -> None:
-        key: Key = (executor.plan.id, executor.replica)
-        if self._keeper.state(key) is not ReplicaState.ACTIVE:
+    def _report(self, inbox: Inbox, told: _Told, done: int | None, now: float) -> None:
+        first = told.replicas[0]
+        key: Key = (first.plan.id, first.replica)
+        if not inbox.shared and self._keeper.state(key) is not ReplicaState.ACTIVE:
             return
+        waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
         known = self._keeper.loads[key[0]].each[key[1]]
-        load = Load(self._index[key[0]], key[1], (queued + executor.in_hand) * (each or known), each, done)
+        load = Load(self._index[key[0]], key[1], waiting * (told.each or known), told.each, done)
         self.take(key[0], load, now)
         for peer in self._peers.values():
             peer.load(load)

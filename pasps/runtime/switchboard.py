@@ -9,6 +9,7 @@ from pasps.errors import ProtocolError, WireError
 from pasps.runtime.ack_courier import AckCourier
 from pasps.runtime.batch import Batch
 from pasps.runtime.draining import Draining
+from pasps.runtime.lending import Lending
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.parts import Parts
 from pasps.runtime.peer import Peer, received
@@ -16,7 +17,7 @@ from pasps.runtime.table_keeper import TableKeeper
 from pasps.runtime.task_moves import TaskMoves
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
-from pasps.transport.messages import Bundle, Echo, Handover, Mark, Message, Probe, Took
+from pasps.transport.messages import Ask, Bundle, Echo, Gave, Handover, Mark, Message, Probe, Took
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class Switchboard:
         draining: Draining,
         courier: AckCourier,
         loads: LoadReports,
+        lending: Lending,
         report: Report,
     ) -> None:
         self._parts = parts
@@ -43,6 +45,7 @@ class Switchboard:
         self._draining = draining
         self._courier = courier
         self._loads = loads
+        self._lending = lending
         self._report = report
 
     def meet(self, worker: str, incarnation: int, connection: Connection) -> None:
@@ -70,6 +73,7 @@ class Switchboard:
         connection.abort("replaced by a newer one")
         peer.lose()
         self._moves.link_lost(peer.id)
+        self._lending.link_lost(peer.id)
 
     def lose(self, worker: str, connection: Connection) -> None:
         """A connection is lost; what had not been sent fails, what was under way is failed by the fence that follows."""
@@ -78,6 +82,7 @@ class Switchboard:
             peer.lose()
             self._keeper.resolve()  # what is emitted from now on waits for the next connection
             self._moves.link_lost(worker)
+            self._lending.link_lost(worker)
             self._parts.reports.link_lost(worker, peer.incarnation)
 
     # ---- what peers send
@@ -102,6 +107,7 @@ class Switchboard:
             case Mark(version):
                 peer.marked = max(peer.marked, version)
                 self._draining.go_on()
+                self._lending.news_of_all()
             case Handover():
                 self._moves.handed(worker, message)
             case Took():
@@ -111,6 +117,15 @@ class Switchboard:
             case Echo(number):
                 self._moves.echoed(worker, number)
                 self._draining.go_on()
+            case Ask(component):
+                self._lending.asked(peer, self._known(worker, component))
+            case Gave(component, count):
+                self._lending.gave(peer, self._known(worker, component), count)
+
+    def _known(self, worker: str, component: int) -> str:
+        if not 0 <= component < len(self._names):
+            raise ProtocolError(f"worker {worker} names component {component!r}, expected a number below {len(self._names)}")
+        return self._names[component]
 
     def _current(self, worker: str, connection: Connection) -> Peer | None:
         peer = self._parts.peers.get(worker)
@@ -134,6 +149,7 @@ class Switchboard:
         self._courier.arrived(bundle.acks, bundle.fails)
         for load in bundle.loads:
             self._loads.take(self._names[load.component], load)
+            self._lending.news(self._names[load.component])
 
     def take_early(self) -> None:
         """What was routed by tables that this worker has applied meanwhile."""
@@ -145,9 +161,10 @@ class Switchboard:
     def take_in(self, batch: Batch) -> None:
         """Give a batch to its task; one that is not here any more is sent on to where it is, without credit."""
         component = self._parts.blueprint.edges[batch.edge].target
-        slot = self._parts.residents.slots.get((component, batch.task))
-        if slot is not None:
-            slot.accept(batch)
+        residents = self._parts.residents
+        here = residents.inboxes.get(component) or residents.slots.get((component, batch.task))
+        if here is not None:
+            here.accept(batch)
             return
         door = self._parts.targets[component][batch.task].door
         if door is not None:

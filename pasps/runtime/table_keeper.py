@@ -162,6 +162,11 @@ class TableKeeper:
         activated, _ = self._pool.apply(table.version, listed, placed)
         for key in activated:
             self.lifecycle(key, "activate")
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Have those take from the bolts' shared inboxes who are to, by the states of the replicas here."""
+        self._residents.share_out(self.state)
 
     def lifecycle(self, key: Key, hook: str) -> None:
         """Call `activate` or `deactivate` of the instances on a replica."""
@@ -189,13 +194,14 @@ class TableKeeper:
             for target in self._targets[name]:
                 worker = routing.worker_of(target.task)
                 if worker == self._me:
-                    target.door = self._residents.slots.get((name, target.task))
+                    target.door = self._residents.inboxes.get(name) or self._residents.slots.get((name, target.task))
                 else:
                     # a peer that was started anew is no door before the table that names its new incarnation
                     peer = self._peers.get(worker)
                     named = peer is not None and peer.incarnation == table.workers.get(worker)
                     target.door = peer if peer is not None and named and peer.connection is not None else None
-                target.limit, target.most_bytes = window, most_bytes
+                many = self._sharers(name, routing, worker)
+                target.limit, target.most_bytes = window * many, most_bytes * many
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
         for executor in executors:
@@ -219,12 +225,25 @@ class TableKeeper:
             most_bytes = most_bytes * len(routing.active) // routing.pool
         return max(1, size), max(1, most_bytes)
 
+    def _sharers(self, name: str, routing: Routing, worker: str) -> int:
+        """How many replicas stand behind a target of the bolt in that worker: all that are active there, when they share an inbox."""
+        if not self._blueprint.components[name].shared:
+            return 1
+        return max(1, sum(routing.places[replica] == worker for replica in routing.active))
+
     def _view(self, name: str, routing: Routing) -> TargetView:
-        targets = self._targets[name]
-        local = frozenset(r for r in routing.active if routing.places[r] == self._me)
-        return TargetView(routing.active, local, routing.pool, self.loads[name], lambda index: targets[index].room())
+        targets, active = self._targets[name], routing.active
+        if self._blueprint.components[name].shared:
+            active = queues_of(routing)
+        local = frozenset(index for index in active if routing.places[index] == self._me)
+        return TargetView(active, local, routing.pool, self.loads[name], lambda index: targets[index].room())
 
     def _serves(self, target: Target) -> bool:
         assert self.table is not None
         routing = self.table.components[target.component]
         return routing.hosts is not None or target.task in routing.active
+
+
+def queues_of(routing: Routing) -> tuple[int, ...]:
+    """The inboxes of a bolt whose replicas share them: for each worker with an active one, the first replica that is placed there."""
+    return tuple(sorted({routing.places.index(routing.places[replica]) for replica in routing.active}))

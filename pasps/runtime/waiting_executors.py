@@ -27,6 +27,11 @@ from pasps.runtime.ways import run_call, wait_call
 
 _SWITCH_SECONDS = 0.0005
 _ASK_SECONDS = 0.005
+_SLOWER = 2.0
+"""A replica that takes so many times as long as the quickest of its bolt in the worker is a slow one."""
+_FORGET_SECONDS = 1.0
+"""What is known of a slow replica that has no calls is believed by half after so long."""
+_CALLS_REMEMBERED = 4
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Answer = list[Delivery] | BaseException
@@ -53,7 +58,18 @@ class Work:
 class WaitingExecutor(BoltExecutor):
     """Starts calls while fewer than `most_calls` are under way; what `_finished` has is settled in the next step."""
 
-    __slots__ = ("_calls", "_finish_calls", "_finished", "_hushed", "_most_rows", "_tick_calls", "most_calls", "under_way")
+    __slots__ = (
+        "_calls",
+        "_ended",
+        "_finish_calls",
+        "_finished",
+        "_hushed",
+        "_most_rows",
+        "_tick_calls",
+        "each",
+        "most_calls",
+        "under_way",
+    )
 
     def __init__(self, seat: Seat, most_rows: int, most_calls: int) -> None:
         super().__init__(seat)
@@ -65,6 +81,9 @@ class WaitingExecutor(BoltExecutor):
         self._tick_calls: deque[Work] = deque()
         self._hushed = False
         self._finish_calls = 0  # of those under way
+        self.each = 0.0
+        """Seconds that a tuple takes here, by the last few calls; 0 before the first."""
+        self._ended = 0.0  # when the last call was over
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
@@ -78,13 +97,36 @@ class WaitingExecutor(BoltExecutor):
             work = self._tick_calls.popleft()
             if self.has(work.slot):  # else it has moved on meanwhile, and gets its ticks there
                 self._begin(work)
-        while self.inbox.count and self.under_way < self.most_calls and not self.emitter.parked:
-            batch = self.inbox.take(self._most_rows)
-            slot = self.slots[batch.task]
-            slot.open += len(batch.rows)
+        inbox = self.inbox
+        while inbox.count and self.may_take():
+            batch, slot = self.take(self._most_rows)
             self._begin(Work(slot, batch))
-        if self._finishes and not self.inbox.count:
+        if self._finishes and not inbox.waits_for(self):
             self._begin_finishes()
+        if inbox.dry is not None and not inbox.count and self.may_take():
+            inbox.dry()
+
+    def may_take(self) -> bool:
+        """Whether it can do something with one more tuple now."""
+        return self.under_way < self.most_calls and not self._hushed and super().may_take() and self.worthwhile()
+
+    def worthwhile(self) -> bool:
+        """Whether the next tuple of an inbox that is shared is done sooner here than if it waited for one of the others.
+
+        Whoever takes much longer than the others gets a tuple only when so many wait that it is not the last to be done; it is tried
+        again after a while, since it may have become quicker.
+        """
+        takers = self.inbox.takers
+        if len(takers) == 1 or not self.each:
+            return True
+        known = [taker.each for taker in takers if isinstance(taker, WaitingExecutor) and taker.each]
+        limit = min(known) * _SLOWER
+        if self.each <= limit:
+            return True
+        quick = [each for each in known if each <= limit]
+        waits = self.inbox.count / (len(quick) * self.most_calls) + 1
+        forgotten: float = 0.5 ** ((self.clock.now() - self._ended) / _FORGET_SECONDS)
+        return self.each * forgotten < waits * sum(quick) / len(quick)
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, in its turn among the other calls."""
@@ -126,6 +168,8 @@ class WaitingExecutor(BoltExecutor):
             self.settler.settle_alone(work.slot, work.alone)
             return
         self.in_hand -= len(work.batch.rows)
+        self._ended, each = self.clock.now(), work.seconds / len(work.batch.rows)
+        self.each += (each - self.each) / _CALLS_REMEMBERED if self.each else each
         self.meter.ran(work.batch.edge, len(work.batch.rows))
         self.meter.seconds += work.seconds
         self.settler.settle(work.slot, work.batch, work.outcome)
@@ -250,6 +294,17 @@ class ThreadExecutor(WaitingExecutor):
             self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
             self._thread.start()
         self._queue.put(job)
+
+    def may_take(self) -> bool:
+        """Whether it can do something with one more tuple now: one to have ready, only when no other could begin it at once."""
+        if not super().may_take():
+            return False
+        takers = self.inbox.takers
+        return not self.under_way or len(takers) == 1 or not any(isinstance(taker, ThreadExecutor) and taker.free() for taker in takers)
+
+    def free(self) -> bool:
+        """Whether its thread has nothing to do, and a tuple would be worthwhile there."""
+        return not self.under_way and super().may_take()
 
     def quiet(self) -> bool:
         """Whether there is nothing for it to do, and all it emitted has left; it may keep tuples for a later ack."""

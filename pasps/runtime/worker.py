@@ -21,6 +21,7 @@ from pasps.runtime.emitter import Emitter
 from pasps.runtime.executor import BoltExecutor, raised_by
 from pasps.runtime.hosting import Hosting, MakeEmitter, Services
 from pasps.runtime.late_starts import LateStarts
+from pasps.runtime.lending import Lending
 from pasps.runtime.load_reports import LoadReports
 from pasps.runtime.origin import tick_tuple
 from pasps.runtime.parts import Parts, ack_box_for, targets_of
@@ -86,7 +87,10 @@ class Worker:
         self._draining = Draining(parts, self.keeper, self.moves, self.hosting)
         self._courier = AckCourier(parts, self.keeper)
         self._loads = LoadReports(parts, self.pump.stepped, self.keeper)
-        self.switchboard = Switchboard(parts, self.keeper, self.moves, self._draining, self._courier, self._loads, self.report_error)
+        self._lending = Lending(parts, self.keeper)
+        self.switchboard = Switchboard(
+            parts, self.keeper, self.moves, self._draining, self._courier, self._loads, self._lending, self.report_error
+        )
         self._start_timers()
 
     def _services(self, around: Surroundings) -> Services:
@@ -104,6 +108,8 @@ class Worker:
             spawn=around.spawn,
             notify=around.notify,
             call_at=self.timers.call_at,
+            inboxes=self.residents.inboxes,
+            dry=None if self._parts.workers == 1 else self._dry,
             emitter=around.emitter,
             restarted=around.restarted,
         )
@@ -164,6 +170,7 @@ class Worker:
             if peer is not None and peer.incarnation == incarnation and table.workers.get(worker) != incarnation:
                 self.peers.pop(worker).drop()
                 self.moves.link_lost(worker)
+                self._lending.link_lost(worker)
         self.keeper.apply(table, positions)
         self.switchboard.take_early()
         if self.awake:
@@ -178,6 +185,7 @@ class Worker:
     def _started(self, key: Key) -> None:
         if self.keeper.state(key) is ReplicaState.ACTIVE:
             self.keeper.lifecycle(key, "activate")
+        self.keeper.share_out()
 
     def activate(self) -> None:
         """Spouts begin, or go on."""
@@ -215,6 +223,9 @@ class Worker:
         deadline = Deadline(self.clock, _CLOSE_SECONDS)
         for executor in self.residents.executors.values():
             executor.wait_stopped(deadline.remaining() or 0.0)
+
+    def _dry(self, component: str) -> None:
+        self._lending.dry(component)
 
     def _active_tasks(self, component: str) -> list[int]:
         table, plan = self.keeper.table, self.blueprint.components[component]

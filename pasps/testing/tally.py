@@ -74,9 +74,12 @@ def left_in(residents: Iterable[Residents]) -> dict[str, int]:
         for executor in one.executors.values():
             running = sum(slot.running for slot in executor.slots.values())
             held = _rows(batch for slot in executor.slots.values() for batch in slot.held or ())
-            count = executor.inbox.count + _rows(batch for _, batch in executor.emitter.parked) + running + held
+            queued = 0 if executor.inbox.shared else executor.inbox.count
+            count = queued + _rows(batch for _, batch in executor.emitter.parked) + running + held
             count += executor.finishing()
             left[executor.plan.id] = left.get(executor.plan.id, 0) + count
+        for component, inbox in one.inboxes.items():
+            left[component] = left.get(component, 0) + inbox.count
     return {component: count for component, count in left.items() if count}
 
 

@@ -124,4 +124,17 @@ class Echo(msgspec.Struct, array_like=True, tag=6):
     number: int
 
 
-Message = Bundle | Mark | Handover | Took | Define | Probe | Echo
+class Ask(msgspec.Struct, array_like=True, tag=7):
+    """Replicas of that bolt at the sender have nothing to do, and would take some of what waits for it at the receiver."""
+
+    component: int
+
+
+class Gave(msgspec.Struct, array_like=True, tag=8):
+    """The answer to an `Ask`: so many tuples went ahead of it."""
+
+    component: int
+    count: int
+
+
+Message = Bundle | Mark | Handover | Took | Define | Probe | Echo | Ask | Gave

@@ -108,7 +108,7 @@ class Watch:
                 if worker.pool.states.get((component, replica)) is not ReplicaState.INACTIVE:
                     self._frozen.pop(executor, None)
                     continue
-                done = sum(executor.meter.executed.values()) + executor.inbox.count
+                done = sum(executor.meter.executed.values()) + executor.inbox.waits_for(executor)
                 if isinstance(executor, WaitingExecutor):
                     done += executor.under_way
                 assert self._frozen.setdefault(executor, done) == done, f"{component}[{replica}] worked after it had parked"

@@ -64,11 +64,13 @@ class Diamond(Topology):
     join = Join.spec(inputs={left: Grouping.fields("number"), right: Grouping.fields("number")}, par=2, pool=5)
 
 
-def most_in_inboxes(run: StepRun) -> dict[str, int]:
-    found: dict[str, int] = {}
+def most_in_inboxes(run: StepRun) -> dict[str, float]:
+    """For each replica that takes from it."""
+    found: dict[str, float] = {}
     for worker in run.workers.values():
         for executor in worker.residents.executors.values():
-            found[executor.plan.id] = max(found.get(executor.plan.id, 0), executor.inbox.count)
+            inbox = executor.inbox
+            found[executor.plan.id] = max(found.get(executor.plan.id, 0), inbox.count / max(1, len(inbox.takers)))
     return found
 
 

@@ -432,7 +432,9 @@ def raising(kind: type[Bolt], error: Any) -> type[Bolt]:
 @pytest.mark.parametrize("kind", [Tally, BatchTally, ThreadTally, AsyncTally, AsyncWithPlainFinish])
 @in_one_worker_and_in_two
 def test_a_finish_that_raises_is_reported_and_the_others_finish(workers: int, kind: type[Bolt], error: Any) -> None:
-    result = complete_topology(tallies(raising(kind, error)), {"numbers": rows(30)}, workers=workers)
+    # one by one, so that replicas take turns
+    numbers = [each for row in rows(30) for each in (row, PAUSE(0.01))]
+    result = complete_topology(tallies(raising(kind, error)), {"numbers": numbers}, workers=workers)
     assert [report.component for report in result.errors] == ["tally"]
     text = result.errors[0].text
     assert "in raises" in text

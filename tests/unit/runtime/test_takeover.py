@@ -94,7 +94,8 @@ def test_a_bolt_that_cannot_be_started_anew_keeps_what_comes_until_it_can(kind: 
         run.advance(10.0)
         assert 8 <= Reluctant.tries - first <= 12, "not one try a second"
         done = len(run.verdicts.acked["numbers"])
-        assert done < 100
+        # a replica beside it takes what it would have taken, unless a key names it
+        assert done == 100 if grouping is Grouping.SHUFFLE else done < 100
         Reluctant.away = False
         run.run_to_end()
         assert (len(run.verdicts.acked["numbers"]), run.verdicts.failed["numbers"]) == (100, [])

@@ -51,6 +51,11 @@ class Windows(Topology):
     quiet = Quiet.spec(inputs=[ticking])
 
 
+def one_by_one(rows: list[Any]) -> list[Any]:
+    """So that replicas take turns: one takes all that waits."""
+    return [each for row in rows for each in (row, PAUSE(0.01))]
+
+
 def ticked(run: StepRun) -> list[tuple[Any, ...]]:
     return run.emitted.get("ticking", {}).get("default", [])
 
@@ -68,10 +73,10 @@ def test_active_replicas_get_ticks_and_others_do_not(workers: int) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_draining_replicas_get_ticks_until_they_park(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ticking, "hold", True)
-    with StepRun(Windows, workers, inputs={"numbers": [*rows(10), PAUSE(30)]}) as run:
-        run.run_until_idle()
+    with StepRun(Windows, workers, inputs={"numbers": [*one_by_one(rows(10)), PAUSE(30)]}) as run:
+        run.advance(0.5)
         run.set_active("ticking", 1)
-        run.advance(2.5)
+        run.advance(2.0)
         assert run.journal.of("parked") == [], "it has tuples that are neither acked nor failed"
         out = next(replica for replica in (0, 1) if replica not in run.controller.table.components["ticking"].active)
         assert [row for row in ticked(run) if row[0] == out] == [(out, 1), (out, 2)]

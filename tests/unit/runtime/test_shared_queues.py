@@ -1,0 +1,167 @@
+"""What is queued belongs to the bolt: idle replicas take it, in their worker and from other workers, whoever it was sent to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from pasps import Bolt, Grouping, Spout, Topology, Tuple
+from pasps.api.groupings import GroupingSpec
+from pasps.metrics import ReplicaCounts
+from pasps.runtime.snapshot import take_counts
+from pasps.testing import PAUSE, StepOptions, StepRun
+
+SECONDS = 0.01
+MANY = 800
+
+
+class Numbers(Spout):
+    outputs = ["number"]
+
+    def next_tuple(self) -> float | None:
+        return None
+
+
+class Waits(Bolt):
+    outputs = ["number", "replica"]
+    slow: int | None = None
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        await asyncio.sleep(SECONDS * (10 if self.ctx.task_index == self.slow else 1))
+        self.emit([tup[0], self.ctx.task_index])
+
+
+class Computes(Bolt):
+    outputs = ["number", "replica"]
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup[0], self.ctx.task_index])
+
+
+def waiting(kind: type[Bolt] = Waits, par: int = 1, pool: int = 16, grouping: GroupingSpec = Grouping.LOAD_AWARE) -> type[Topology]:
+    class Line(Topology):
+        config = {"topology.max.spout.pending": 10_000}
+        numbers = Numbers.spec()
+        waits = kind.spec(inputs={numbers: grouping}, par=par, pool=pool)
+
+    return Line
+
+
+def rows(count: int) -> list[Any]:
+    return [[number] for number in range(count)]
+
+
+def shares(run: StepRun) -> Counter[int]:
+    return Counter(replica for _, replica in run.emitted["waits"]["default"])
+
+
+def counted(run: StepRun) -> list[ReplicaCounts]:
+    return [replica for worker in run.workers.values() for replica in take_counts(worker, 1).replicas if replica.component == "waits"]
+
+
+def until_done(run: StepRun, count: int = MANY) -> float:
+    begun = run.clock.peek()
+    while len(run.emitted.get("waits", {}).get("default", [])) < count:
+        run.advance(SECONDS / 2)
+        assert run.clock.peek() - begun < 100
+    return run.clock.peek() - begun
+
+
+FREE = [Grouping.LOAD_AWARE, Grouping.SHUFFLE, Grouping.LOCAL_OR_SHUFFLE, Grouping.NONE]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("grouping", FREE, ids=str)
+def test_what_waits_for_one_replica_is_done_by_all_once_they_are_active(workers: int, grouping: GroupingSpec) -> None:
+    with StepRun(waiting(grouping=grouping), workers, inputs={"numbers": rows(MANY)}) as run:
+        run.advance(0.1)
+        run.set_active("waits", 16)
+        # alone it takes 8 s; sixteen take half a second, and other workers hear of the load first
+        assert until_done(run) < 0.7
+        assert sorted(row[0] for row in run.emitted["waits"]["default"]) == list(range(MANY))
+        assert min(shares(run)[replica] for replica in range(16)) > 20
+        run.run_to_end()
+        assert sorted(run.verdicts.acked["numbers"]) == list(range(MANY))
+        assert run.verdicts.failed["numbers"] == []
+
+
+@pytest.mark.parametrize("grouping", [Grouping.LOAD_AWARE_PAPER, Grouping.fields("number"), Grouping.GLOBAL], ids=str)
+def test_a_grouping_that_names_a_replica_or_task_is_obeyed(grouping: GroupingSpec) -> None:
+    with StepRun(waiting(Computes, 4, 4, grouping), 1, inputs={"numbers": rows(100)}) as run:
+        run.run_to_end()
+        executed = {replica.replica: sum(replica.executed.values()) for replica in counted(run)}
+        received = {replica.replica: sum(replica.received.values()) for replica in counted(run)}
+        assert executed == received
+        assert sum(executed.values()) == 100
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_slow_replica_gets_what_it_can_do_in_time(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "slow", 3)
+    # half of what seven can do: nothing need ever wait for the slow one
+    numbers = [each for row in rows(MANY) for each in (row, PAUSE(SECONDS / 3.5))]
+    with StepRun(waiting(par=8, pool=8), workers, inputs={"numbers": numbers}) as run:
+        run.run_to_end()
+        assert 0 < shares(run)[3] < MANY / 50
+        assert sorted(run.verdicts.acked["numbers"]) == list(range(MANY))
+
+
+def test_a_slow_replica_that_has_become_quick_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "slow", 3)
+    numbers = [each for row in rows(2 * MANY) for each in (row, PAUSE(SECONDS / 3.5))]
+    with StepRun(waiting(par=4, pool=4), 1, inputs={"numbers": numbers}) as run:
+        until_done(run, MANY)
+        monkeypatch.setattr(Waits, "slow", None)
+        before = shares(run)
+        run.run_to_end()
+        assert (shares(run) - before)[3] > MANY / 8
+
+
+def test_replicas_that_compute_take_turns() -> None:
+    numbers = [each for row in rows(90) for each in (row, PAUSE(0.01))]
+    with StepRun(waiting(Computes, 3, 6), 1, inputs={"numbers": numbers}) as run:
+        run.run_to_end()
+        assert shares(run) == {0: 30, 1: 30, 2: 30}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("tracked", [True, False])
+def test_what_is_given_to_other_workers_is_neither_lost_nor_doubled(seed: int, tracked: bool) -> None:
+    options = StepOptions(tracked=tracked, seed=seed, delays=True, creep=2e-5)
+    with StepRun(waiting(par=1, pool=9), 3, inputs={"numbers": rows(300)}, options=options) as run:
+        for step in range(60):
+            if step % 3 == 0:
+                run.set_active("waits", 1 + (seed * 7 + step * 5) % 9, wait=False)
+            run.advance(SECONDS)
+        run.run_to_end()
+        assert sorted(row[0] for row in run.emitted["waits"]["default"]) == list(range(300))
+        assert len(shares(run)) > 3
+        found = counted(run)
+        assert sum(sum(replica.received.values()) for replica in found) == 300
+        assert sum(sum(replica.executed.values()) for replica in found) == 300
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_worker_that_dies_with_what_it_was_given_loses_nothing_that_is_tracked(seed: int) -> None:
+    options = StepOptions(seed=seed, delays=True, replays=5)
+    with StepRun(waiting(par=1, pool=9), 3, inputs={"numbers": rows(300)}, options=options) as run:
+        run.advance(0.05)
+        run.set_active("waits", 9, wait=False)
+        run.advance(0.02 + 0.005 * seed)
+        # not the one with the spout
+        run.kill(next(name for name, worker in run.workers.items() if not worker.residents.spouts))
+        run.settle()
+        run.run_to_end()
+        assert set(run.verdicts.acked["numbers"]) == set(range(300))
+        assert {row[0] for row in run.emitted["waits"]["default"]} == set(range(300))
+
+
+def test_what_found_no_room_goes_to_whoever_has_some() -> None:
+    with StepRun(waiting(par=2, pool=2), 2, inputs={"numbers": rows(300)}) as run:
+        run.advance(0.05)
+        with_spout = next(worker for worker in run.workers.values() if worker.residents.spouts)
+        assert not any(spout.emitter.parked for spout in with_spout.residents.spouts.values())
+        assert until_done(run, 300) < 300 * SECONDS / 2 * 1.1
