@@ -19,8 +19,8 @@ from pasps.daemons.master_link import SILENCE_SECONDS, MasterLink, end_orphaned
 from pasps.daemons.messages import Beat, Stuck
 from pasps.daemons.tracebacks import is_ours
 from pasps.runtime.executor import Executor
+from pasps.runtime.inbox import TaskSlot
 from pasps.runtime.spout_executor import SpoutExecutor
-from pasps.runtime.task_slot import TaskSlot
 
 _log = logging.getLogger("pasps.worker")
 

@@ -51,10 +51,9 @@ from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import EmitError, PaspsError
 from pasps.ids import IdSource
 from pasps.runtime.hosting import SpoutStart
-from pasps.runtime.reports import plain, told_of
+from pasps.runtime.reports import Throttle, plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
-from pasps.runtime.throttle import Throttle
-from pasps.runtime.worker import GARBAGE_THRESHOLDS, Surroundings, Worker
+from pasps.runtime.worker import GARBAGE_THRESHOLDS, Worker
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
@@ -194,16 +193,18 @@ class WorkerProcess:
         self._incarnation = launch.incarnation
         settings = Settings.from_config(blueprint.config)
         rows = RowWrapper(settings.wire_pickle, settings.max_frame_bytes)
-        around = Surroundings(
-            self._clock,
-            IdSource(),
-            ControlReports(self._control.send),
-            rows,
-            self._steps.spawn,
-            self._steps.notify,
+        self._worker = Worker(
+            blueprint,
+            launch.worker,
+            launch.workers,
+            clock=self._clock,
+            ids=IdSource(),
+            reports=ControlReports(self._control.send),
+            rows=rows,
+            spawn=self._steps.spawn,
+            notify=self._steps.notify,
             restarted=launch.restarted,
         )
-        self._worker = Worker(blueprint, launch.worker, launch.workers, around)
         if settings.debug:
             for name in ("pasps", LOGGER):
                 logging.getLogger(name).setLevel(logging.DEBUG)
@@ -245,19 +246,19 @@ class WorkerProcess:
 
     def _accept(self, connection: Connection) -> None:
         peer = connection.peer
-        self._worker.switchboard.meet(peer.worker, peer.incarnation, connection)
+        self._worker.meet(peer.worker, peer.incarnation, connection)
         self._steps.wake()
 
     def _on_message(self, connection: Connection, message: Message) -> None:
-        self._worker.switchboard.on_message(connection.peer.worker, connection, message)
+        self._worker.on_message(connection.peer.worker, connection, message)
         self._steps.wake()
 
     def _on_refused(self, connection: Connection, refused: Sequence[Refusal]) -> None:
-        self._worker.switchboard.refused(connection.peer.worker, connection, refused)
+        self._worker.refused(connection.peer.worker, connection, refused)
         self._steps.wake()
 
     def _on_lost(self, connection: Connection, error: Exception | None) -> None:
-        self._worker.switchboard.lose(connection.peer.worker, connection)
+        self._worker.lose(connection.peer.worker, connection)
         self._steps.wake()
 
     # ---- the rest

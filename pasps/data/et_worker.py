@@ -20,7 +20,7 @@ from pasps.data.et_patience import GivenUp
 from pasps.ids import IdSource
 from pasps.runtime.batch import Batch, Links
 from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.worker import Surroundings, Worker
+from pasps.runtime.worker import Worker
 from pasps.transport.values import RowWrapper
 
 _ME, _ELSEWHERE = "et", "elsewhere"
@@ -156,15 +156,17 @@ class LoneWorker(Worker):
         self.errors = Errors()
         self.stepping = self._given_up = False
         self.after_step: Callable[[], None] = lambda: None
-        around = Surroundings(
-            clock,
-            IdSource(),
-            self.errors,
-            RowWrapper(False),
-            _refuse if steps is None else steps.spawn,
-            _refuse if steps is None else steps.notify,
+        super().__init__(
+            _without_ticks(blueprint),
+            _ME,
+            1,
+            clock=clock,
+            ids=IdSource(),
+            reports=self.errors,
+            rows=RowWrapper(False),
+            spawn=_refuse if steps is None else steps.spawn,
+            notify=_refuse if steps is None else steps.notify,
         )
-        super().__init__(_without_ticks(blueprint), _ME, 1, around)
         routes = {name: _routing(plan, name in here) for name, plan in blueprint.components.items()}
         self.apply(first_table(routes, {_ME: 1, _ELSEWHERE: 1}), {})
         executors: list[Executor] = [*self.residents.executors.values(), *self.residents.spouts.values()]

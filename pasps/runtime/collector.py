@@ -1,14 +1,17 @@
-"""What `self.emit`, `self.ack` and `self.fail` of a bolt do: check and record, cheaply; the settler carries it out after the call."""
+"""What `emit`, `ack` and `fail` of user code do: check, and write down; of bolts, on the loop, on a thread or awaited, and of spouts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from operator import index
+from threading import get_ident
 from typing import Any, NoReturn
 
 from pasps.api.tuples import DEFAULT_STREAM, Tuple
-from pasps.errors import EmitError, shown
+from pasps.errors import EmitError, InvalidError, shown
+from pasps.runtime.batch import Row
 from pasps.runtime.emitter import Delivery, Emitter, Port
 from pasps.runtime.outcome import Emission, Records, Verdict, row_of
 
@@ -210,3 +213,197 @@ class AsyncCollector(Collector):
     ) -> list[int] | None:
         """See `Bolt.emit`."""
         return self._emit_with_options(values, stream, anchors, direct_task, need_task_ids)
+
+
+Chunk = tuple[Port, list[Row], list[Any]]
+"""Rows of one stream with their tuple ids (None: untracked), in the order of emission."""
+
+EmitNow = Callable[[Port, Row, Any, list[Delivery]], None]
+
+_MOST_WHOLE = 2**63 - 1
+"""The largest number that reaches the master."""
+
+
+def whole_number(value: Any) -> int | None:
+    """`value` as an int where it is a whole number, numpy's too, that fits into 64 bits; None for everything else, bools above all."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        return None
+    try:
+        number = index(value)
+    except TypeError:  # an array of several, say
+        return None
+    return number if -_MOST_WHOLE <= number <= _MOST_WHOLE else None
+
+
+class SpoutCollector:
+    """Single-threaded: takes rows only from within a call of the spout's (`open` to `close`), and on that call's thread."""
+
+    __slots__ = (
+        "_caller",
+        "_chunks",
+        "_component",
+        "_emit_now",
+        "_emitter",
+        "_ids",
+        "_port",
+        "_rows",
+        "_settled",
+        "_width",
+        "count",
+        "covered",
+        "exact",
+        "owed",
+        "position",
+        "saves",
+        "sent",
+    )
+
+    def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow, settled: Callable[[], int]) -> None:
+        self._component = component
+        self._emitter = emitter
+        self._emit_now = emit_now
+        self._chunks: list[Chunk] = []
+        default = emitter.ports.get(DEFAULT_STREAM)
+        self._port = default
+        self._width = -1 if default is None or default.direct else default.width
+        self._rows: list[Row] = []
+        self._ids: list[Any] = []
+        self._caller = 0  # the thread that runs the spout's call; no thread has the number 0
+        self.count = 0
+        """Rows that wait for the flush."""
+        self.sent = 0
+        """Rows that waited and do no more; with `count` all that were ever emitted."""
+        self.position: tuple[Any] | None = None
+        self.covered = 0
+        self.exact = False
+        """Whether the spout itself said what its position covers: then what it will emit again is known without a mark."""
+        self.owed = 0
+        """What this instance was to emit again when it began; so many of the dead ones' emissions lay behind its position."""
+        self.saves = 0
+        self._settled = settled
+
+    def open(self) -> None:
+        """A call begins in which the spout may emit."""
+        self._caller = get_ident()
+
+    def close(self) -> None:
+        """It has ended."""
+        self._caller = 0
+
+    def emit(
+        self,
+        values: Any,
+        tup_id: Any = None,
+        stream: str | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        """See `Spout.emit`."""
+        if get_ident() != self._caller:
+            raise self._out_of_call("emit", stream)
+        try:
+            hash(tup_id)
+        except TypeError:
+            raise EmitError(self._component, stream or DEFAULT_STREAM, _unhashable(tup_id)) from None
+        if stream is None and direct_task is None and not need_task_ids:
+            kind = type(values)
+            if (kind is tuple or kind is list) and len(values) == self._width:
+                self._rows.append(values if kind is tuple else tuple(values))
+                self._ids.append(tup_id)
+                self.count += 1
+                return None
+        port, direct_task = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, direct_task)
+        row = row_of(values, port)
+        if direct_task is None and not need_task_ids:
+            self._close_chunk()
+            self._chunks.append((port, [row], [tup_id]))
+            self.count += 1
+            return None
+        deliveries = self._emitter.choose(port, row, direct_task)
+        self.sent += 1
+        self._emit_now(port, row, tup_id, deliveries)
+        return [lane.first_task + task for lane, task, _ in deliveries] if need_task_ids else None
+
+    def emit_batch(self, rows: Sequence[Any], tup_ids: Sequence[Any] | None = None, stream: str | None = None) -> None:
+        """See `Spout.emit_batch`."""
+        if get_ident() != self._caller:
+            raise self._out_of_call("emit_batch", stream)
+        port, _ = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, None)
+        self._check_listed(port, "rows", rows)
+        listed = self._rows_of(port, rows)
+        ids = [None] * len(listed) if tup_ids is None else self._ids_of(port, tup_ids, len(listed))
+        if not listed:
+            return
+        self._close_chunk()
+        self._chunks.append((port, listed, ids))
+        self.count += len(listed)
+
+    def _check_listed(self, port: Port, what: str, values: Any) -> None:
+        """Whether they come one after the other, and can be counted: no text, whose characters would pass, and no set."""
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+            raise EmitError(self._component, port.stream, f"emit_batch takes a list of {what}, got {shown(values)}")
+
+    def _rows_of(self, port: Port, rows: Sequence[Any]) -> list[Row]:
+        listed = list(rows)
+        count = len(listed)
+        if list(map(type, listed)).count(tuple) == count and list(map(len, listed)).count(port.width) == count:
+            return listed
+        for number, row in enumerate(listed):
+            try:
+                listed[number] = row_of(row, port)
+            except EmitError as error:
+                place = f"row {number} of the {count} of this emit_batch: "
+                raise EmitError(self._component, port.stream, place + error.problem) from None
+        return listed
+
+    def _ids_of(self, port: Port, tup_ids: Sequence[Any], count: int) -> list[Any]:
+        self._check_listed(port, "tup_ids", tup_ids)
+        listed = list(tup_ids)
+        if len(listed) != count:
+            raise EmitError(self._component, port.stream, f"expected one tup_id for each of {count} rows, got {len(listed)}")
+        try:
+            deque(map(hash, listed), 0)
+        except TypeError:
+            for number, tup_id in enumerate(listed):
+                try:
+                    hash(tup_id)
+                except TypeError:
+                    raise EmitError(self._component, port.stream, f"tup_ids[{number}]: {_unhashable(tup_id)}") from None
+        return listed
+
+    def save_position(self, value: Any, covers: int | None = None) -> None:
+        """See `Spout.save_position`."""
+        covered = self._settled()
+        if covers is not None:
+            number = whole_number(covers)
+            if number is None or number < 0:
+                problem = f"save_position: covers= takes a whole number of events, at least 0, got {shown(covers)}"
+                raise InvalidError(f"component {self._component!r}: {problem}; the position before it stands")
+            covered = number - self.owed
+        self.position = (value,)
+        self.covered = covered
+        self.exact = covers is not None
+        self.saves += 1
+
+    def take(self) -> list[Chunk]:
+        """Everything collected since the last call."""
+        self._close_chunk()
+        chunks, self._chunks = self._chunks, []
+        self.sent += self.count
+        self.count = 0
+        return chunks
+
+    def _close_chunk(self) -> None:
+        if self._rows:
+            assert self._port is not None
+            self._chunks.append((self._port, self._rows, self._ids))
+            self._rows, self._ids = [], []
+
+    def _out_of_call(self, method: str, stream: str | None) -> EmitError:
+        where = "a spout emits in next_tuple(), ack() and fail() alone, on the thread that calls them"
+        cure = "keep it in the instance, or in a queue.Queue, and emit it in next_tuple()"
+        return EmitError(self._component, stream or DEFAULT_STREAM, f"{method} was called elsewhere: {where}; {cure}")
+
+
+def _unhashable(tup_id: Any) -> str:
+    return f"a tup_id must be hashable, got {shown(tup_id)}; a tuple in place of a list is"

@@ -14,9 +14,8 @@ from pasps.api.groupings import KEYED, Kind
 from pasps.errors import Interrupt
 from pasps.groupings.base import Pick, Splitter, TargetView
 from pasps.ids import IdSource
-from pasps.runtime.ack_box import AckBox
+from pasps.runtime.acks import AckBox, split_links
 from pasps.runtime.batch import Batch, Links, Row, pick_rows
-from pasps.runtime.lineage import split_links
 from pasps.runtime.target import Target
 
 

@@ -1,13 +1,12 @@
-"""What all executors share: inbox, emitter, counters, and a place in the worker's list of those who are ready.
+"""Executors: replicas of bolts that compute, what they share with all others, and the pump that gives them their turns.
 
-A worker steps executors in topological order; an executor asks for its turn with `wake`.
+A turn takes chunks from the inbox, gives them to user code (`ways`), and settles what came of them (`settler`).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
@@ -15,30 +14,13 @@ from pasps.clock import Clock
 from pasps.errors import Interrupt
 from pasps.metrics import ReplicaCounts
 from pasps.runtime.batch import Batch
-from pasps.runtime.blocking import Blocking
 from pasps.runtime.emitter import Emitter
-from pasps.runtime.inbox import Inbox
-from pasps.runtime.meter import Meter
+from pasps.runtime.inbox import Inbox, TaskSlot
+from pasps.runtime.meters import STEP_SECONDS, Blocking, Meter, Pace, Whole
 from pasps.runtime.settler import Settler
-from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.ways import Way, run_call
 
 Schedule = Callable[["Executor"], None]
-
-
-@dataclass(frozen=True)
-class Seat:
-    """Where an executor sits: what it runs, its turn in topological order, and what its worker gives it.
-
-    `inbox` is its own, or the one that it shares.
-    """
-
-    plan: ComponentPlan
-    replica: int
-    rank: int
-    clock: Clock
-    schedule: Schedule
-    inbox: Inbox
 
 
 class Executor:
@@ -108,9 +90,9 @@ class BoltExecutor(Executor):
 
     __slots__ = ("_finishes", "_ticks", "in_hand", "inbox", "settler", "slots", "way")
 
-    def __init__(self, seat: Seat) -> None:
-        super().__init__(seat.plan, seat.replica, seat.rank, seat.clock, seat.schedule)
-        self.inbox = seat.inbox
+    def __init__(self, plan: ComponentPlan, replica: int, rank: int, clock: Clock, schedule: Schedule, inbox: Inbox) -> None:
+        super().__init__(plan, replica, rank, clock, schedule)
+        self.inbox = inbox
         if not self.inbox.shared:
             self.inbox.takers.append(self)
         self.in_hand = 0  # tuples in calls that are under way between two steps
@@ -246,3 +228,118 @@ def raised_by(hook: Callable[[], None]) -> BaseException | None:
     except BaseException as error:  # noqa: BLE001 - the door of hooks: whoever asked decides
         return error
     return None
+
+
+class InlineExecutor(BoltExecutor):
+    """Runs chunks that fit the pace until its time is used up, its inbox is empty, or its output finds no room.
+
+    A chunk that took longer than the flush deadline has its output released at once (`release_output`).
+    """
+
+    __slots__ = ("_flush_seconds", "_release_output", "pace")
+
+    def __init__(
+        self,
+        plan: ComponentPlan,
+        replica: int,
+        rank: int,
+        clock: Clock,
+        schedule: Schedule,
+        inbox: Inbox,
+        pace: Pace | Whole,
+        flush_seconds: float,
+        release_output: Callable[[], None],
+    ) -> None:
+        super().__init__(plan, replica, rank, clock, schedule, inbox)
+        self.pace = pace
+        self._flush_seconds = flush_seconds
+        self._release_output = release_output
+
+    def step(self) -> None:
+        """Work for at most about 2 ms or one tuple, whichever is longer; asks for another turn when there is more."""
+        emitter, inbox = self.emitter, self.inbox
+        if emitter.parked and not emitter.unpark():
+            return
+        if self._ticks:
+            self.run_ticks()
+        now, pace, meter = self.clock.now, self.pace, self.meter
+        run, settle = self.way.run, self.settler.settle
+        start = before = now()
+        takes = self.takes()
+        while inbox.count and takes and not emitter.parked:
+            batch, slot = self.take(pace.size)
+            count = len(batch.rows)
+            sent = self._sent()
+            settle(slot, batch, run(slot, batch))
+            meter.ran(batch.edge, count)
+            after = now()
+            pace.learn(count, after - before, self._sent() - sent)
+            if after - before > self._flush_seconds:
+                self._release_output()
+            before = after
+            if after - start > STEP_SECONDS:
+                break
+        if self._finishes and not (inbox.count and takes):
+            self.run_finishes(start + STEP_SECONDS)
+        if self._finishes and not emitter.parked:
+            self.wake()
+        if inbox.count:
+            inbox.call()
+        elif inbox.dry is not None and takes:
+            inbox.dry()
+
+    def _sent(self) -> int:
+        return sum(port.copies for port in self.emitter.ports.values())
+
+
+class Pump:
+    """Executors by rank. A pass that runs out of time goes on where it stopped, so that nobody at the end starves."""
+
+    __slots__ = ("_clock", "_pass_seconds", "_rank", "_ready", "stepped")
+
+    def __init__(self, ranks: int, clock: Clock, pass_seconds: float) -> None:
+        self._ready: list[list[Executor]] = [[] for _ in range(ranks)]
+        self._rank = 0
+        self._clock = clock
+        self._pass_seconds = pass_seconds
+        self.stepped: set[Executor] = set()
+        """Who had a turn since somebody last emptied this; for whoever reports on executors."""
+
+    def schedule(self, executor: Executor) -> None:
+        """Give the executor a turn."""
+        self._ready[executor.rank].append(executor)
+
+    def has_work(self) -> bool:
+        """Whether anyone asked for a turn."""
+        return any(self._ready)
+
+    def run_pass(self) -> None:
+        """One turn for everyone who asked, those included whom an earlier one woke further down."""
+        now, cpu = self._clock.now, self._clock.cpu
+        time, spent = now(), cpu()
+        end = time + self._pass_seconds
+        ready = self._ready
+        for rank in range(self._rank, len(ready)):
+            if not ready[rank]:
+                continue
+            turns, ready[rank] = ready[rank], []
+            for done, executor in enumerate(turns, 1):
+                executor.queued = False
+                awake = None
+                if executor.blocking.watching:
+                    # what this takes, and a wait for a core meanwhile, is no part of the step
+                    awake, time, spent = self._clock.awake(), now(), cpu()
+                executor.step()
+                # asked once a step: reading a thread's CPU time is a system call
+                before, spent = spent, cpu()
+                began, time = time, now()
+                executor.used(spent - before, time - began, None if awake is None else (self._clock.awake() or awake) - awake)
+                self.stepped.add(executor)
+                if time > end and done < len(turns):
+                    ready[rank][:0] = turns[done:]
+                    self._rank = rank
+                    return
+            if time > end:
+                self._rank = rank + 1
+                return
+        self._rank = 0

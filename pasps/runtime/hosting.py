@@ -1,10 +1,11 @@
-"""Builds what a worker hosts: executors with their emitters, and instances bound to them. Called when a table places them here."""
+"""Who lives in a worker, and how they are made: executors with their emitters, and instances bound to them."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from operator import methodcaller
 from random import Random
@@ -20,51 +21,177 @@ from pasps.config import Settings, merged
 from pasps.errors import Interrupt, InvalidError, PaspsError, UnmovableError
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
-from pasps.runtime.ack_box import AckBox
+from pasps.metrics import GONE, ReplicaCounts
 from pasps.runtime.ack_ledger import ReplayTracker
-from pasps.runtime.batch import Batch
-from pasps.runtime.collector import AsyncCollector, Collector, ThreadCollector
+from pasps.runtime.acks import AckBox
+from pasps.runtime.collector import AsyncCollector, Collector, SpoutCollector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
-from pasps.runtime.executor import BoltExecutor, Executor, Seat
-from pasps.runtime.fates import refuse_coroutine
-from pasps.runtime.inbox import Inbox
-from pasps.runtime.inline_executor import InlineExecutor
+from pasps.runtime.executor import BoltExecutor, Executor, InlineExecutor, Schedule
+from pasps.runtime.inbox import Inbox, Taker, TaskSlot
+from pasps.runtime.meters import Pace, Whole
 from pasps.runtime.movability import thaw, unmovable
-from pasps.runtime.origin import Origin
-from pasps.runtime.pace import Pace, Whole
+from pasps.runtime.peer import Peer, releaser
 from pasps.runtime.reports import is_raised, told_of
 from pasps.runtime.settler import Flags, Settler
-from pasps.runtime.spout_collector import SpoutCollector
-from pasps.runtime.spout_executor import SpoutExecutor
+from pasps.runtime.spout_executor import SpoutExecutor, refuse_coroutine
 from pasps.runtime.target import Target
-from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor
-from pasps.runtime.ways import make_way
+from pasps.runtime.ways import Origin, make_way
 
+Key = tuple[str, int]
+"""A component and a replica index."""
+
+
+class ReplicaState(Enum):
+    """What a replica may do.
+
+    INACTIVE: placed, connected, initialized; holds no CPU and gets nothing.
+    ACTIVE: senders route to it.
+    DRAINING: senders stop routing to it; it works off what is queued and what is on the way, and still gets ticks.
+    """
+
+    INACTIVE = "INACTIVE"
+    ACTIVE = "ACTIVE"
+    DRAINING = "DRAINING"
+
+
+class ReplicaPool:
+    """Transitions: INACTIVE -> ACTIVE and DRAINING -> ACTIVE by a table that lists it; ACTIVE -> DRAINING by one that does not;
+    DRAINING -> INACTIVE ("parked") when every live worker marked that table and nothing is left in the replica.
+
+    A replica added while the table lists it starts ACTIVE, else INACTIVE.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[Key, ReplicaState] = {}
+        self._since: dict[Key, int] = {}
+        self._placed: set[Key] = set()
+
+    def apply(self, version: int, listed: set[Key], placed: set[Key]) -> tuple[list[Key], list[Key]]:
+        """Take a table: `listed` are active by it, `placed` all replicas of this worker. Returns who became active, who drains.
+
+        A replica that is not placed here any more drains if it was active; once it has parked it is `elsewhere`, until `drop`.
+        """
+        self._placed = placed
+        activated, draining = [], []
+        for key in placed:
+            self.states.setdefault(key, ReplicaState.INACTIVE)
+        for key, state in self.states.items():
+            wanted = key in listed and key in placed
+            if wanted and state is not ReplicaState.ACTIVE:
+                activated.append(key)
+            elif not wanted and state is ReplicaState.ACTIVE:
+                draining.append(key)
+                self._since[key] = version
+        for key in activated:
+            self.states[key] = ReplicaState.ACTIVE
+            self._since.pop(key, None)
+        for key in draining:
+            self.states[key] = ReplicaState.DRAINING
+        return activated, draining
+
+    def park(self, marked: int, empty: Callable[[Key], bool]) -> list[tuple[Key, int]]:
+        """Park the draining replicas that may: all marks up to their table are in (`marked`), and `empty` says so.
+
+        Returns them with the version of the table that put them out.
+        """
+        parked = [(key, since) for key, since in self._since.items() if since <= marked and empty(key)]
+        for key, _ in parked:
+            self.states[key] = ReplicaState.INACTIVE
+            del self._since[key]
+        return parked
+
+    def elsewhere(self) -> list[Key]:
+        """Who is at rest here although the newest table places it elsewhere."""
+        return [key for key, state in self.states.items() if state is ReplicaState.INACTIVE and key not in self._placed]
+
+    def draining(self) -> bool:
+        """Whether any replica drains."""
+        return bool(self._since)
+
+    def drop(self, key: Key) -> None:
+        """Forget a replica that lives elsewhere now."""
+        self.states.pop(key, None)
+        self._since.pop(key, None)
+
+
+@dataclass
+class Residents:
+    """Keys are (component, replica) for `executors`, (component, task index) for `slots`, task ids for `spouts`.
+
+    `retired` is what replicas had done here that live elsewhere now. `inboxes` are those that all replicas of a bolt share.
+    """
+
+    executors: dict[Key, BoltExecutor] = field(default_factory=dict)
+    retired: dict[Key, ReplicaCounts] = field(default_factory=dict)
+    inboxes: dict[str, Inbox] = field(default_factory=dict)
+    slots: dict[Key, TaskSlot] = field(default_factory=dict)
+    spouts: dict[int, SpoutExecutor] = field(default_factory=dict)
+
+    def attach(self, slot: TaskSlot, executor: BoltExecutor) -> None:
+        """Make `executor` the host of the task; it is listed there, and what it emits goes through there."""
+        for other in self.executors.values():
+            if other.plan.id == slot.component and other.slots.get(slot.task) is slot:
+                del other.slots[slot.task]
+        executor.slots[slot.task] = slot
+        slot.host = executor
+        if slot.collector is not None:
+            slot.collector.emitter = executor.emitter
+        self.slots[slot.component, slot.task] = slot
+
+    def retire(self, key: Key, worker: str) -> BoltExecutor:
+        """The replica lives elsewhere now: neither it nor its tasks are listed here any more. What it did stays counted."""
+        executor = self.executors.pop(key)
+        for slot in executor.slots.values():
+            self.slots.pop((slot.component, slot.task), None)
+        counts = executor.counts(worker, GONE)
+        if executor.inbox.shared and not self.replicas(key[0]):  # the last of them, and nothing is in it any more
+            counts.received = self.inboxes.pop(key[0]).received
+        counts.kept = 0
+        if key in self.retired:
+            counts.add(self.retired[key])
+        self.retired[key] = counts
+        return executor
+
+    def detach(self, slot: TaskSlot) -> None:
+        """The task lives here no more."""
+        self.slots.pop((slot.component, slot.task), None)
+        for executor in self.executors.values():
+            if executor.plan.id == slot.component and executor.slots.get(slot.task) is slot:
+                del executor.slots[slot.task]
+
+    def replicas(self, component: str) -> list[BoltExecutor]:
+        """The replicas of a bolt that live here, in the order of their indices."""
+        return [self.executors[key] for key in sorted(key for key in self.executors if key[0] == component)]
+
+    def counts(self, worker: str, state: Callable[[Key], str]) -> list[ReplicaCounts]:
+        """What all replicas of bolts have done here; an inbox that several share is counted at the first of them."""
+        found = {key: executor.counts(worker, state(key)) for key, executor in self.executors.items()}
+        for component, inbox in self.inboxes.items():
+            first = min(key for key in found if key[0] == component)
+            found[first].queued, found[first].received = inbox.count, dict(inbox.received)
+        return [*found.values(), *self.retired.values()]
+
+    def share_out(self, state: Callable[[Key], ReplicaState]) -> None:
+        """Who takes from the inboxes that are shared: the active replicas that have their instance, else those that drain."""
+        for component, inbox in self.inboxes.items():
+            by_state: dict[ReplicaState, list[Taker]] = {each: [] for each in ReplicaState}
+            for executor in self.replicas(component):
+                slot = executor.slots.get(executor.replica)
+                if slot is not None and slot.held is None:
+                    by_state[state((component, executor.replica))].append(executor)
+            takers = by_state[ReplicaState.ACTIVE] or by_state[ReplicaState.DRAINING]
+            if takers != inbox.takers:
+                inbox.takers = takers
+            if inbox.count:
+                inbox.call()
+            elif inbox.dry is not None and takers:
+                inbox.dry()
+
+
+CallAt = Callable[[float, Callable[[], None]], None]
+"""Have something called once a time is reached."""
 MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report], Emitter]
-
-
-@dataclass(frozen=True)
-class Services:
-    """What a worker gives to everything it hosts."""
-
-    worker: str
-    clock: Clock
-    ids: IdSource
-    acks: AckBox
-    schedule: Callable[[Executor], None]
-    release: Callable[[str], Callable[[Batch, int], None]]
-    release_output: Callable[[], None]
-    targets: Callable[[str], list[Target]]
-    active: Callable[[str], list[int]]
-    report: Callable[[str, int, BaseException | str], None]
-    spawn: Spawn
-    notify: Callable[[BoltExecutor], None]
-    call_at: Callable[[float, Callable[[], None]], None]
-    inboxes: dict[str, Inbox]
-    dry: Callable[[str], None] | None = None
-    emitter: MakeEmitter = Emitter
-    restarted: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,94 +222,117 @@ class SpoutStart:
 
 
 class Hosting:
-    """One for each worker. Raises what `initialize` raises."""
+    """One for each worker: makes what lives in it, and keeps it in `residents` and `pool`. Raises what `initialize` raises.
 
-    def __init__(self, blueprint: Blueprint, services: Services) -> None:
-        self._blueprint = blueprint
-        self._services = services
+    `restarted`: what is made from now on is made while the topology runs, in place of something that was lost.
+    `awake`: spouts are to be active.
+    `live`: what cannot be started is reported and tried again; until then the worker does not come up, and others go on without it.
+    """
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        me: str,
+        *,
+        clock: Clock,
+        ids: IdSource,
+        acks: AckBox,
+        targets: dict[str, list[Target]],
+        peers: dict[str, Peer],
+        schedule: Schedule,
+        call_at: CallAt,
+        spawn: Spawn,
+        notify: Callable[[BoltExecutor], None],
+        emitter: MakeEmitter,
+        report: Callable[[str, int, BaseException | str], None],
+        flush: Callable[[], None],
+        active: Callable[[str], list[int]],
+        dry: Callable[[str], None] | None,
+        restarted: bool,
+    ) -> None:
+        self.blueprint, self.me, self.clock = blueprint, me, clock
+        self.residents, self.pool = Residents(), ReplicaPool()
+        self.restarted, self.live, self.awake = restarted, False, False
+        self._ids, self._acks, self._targets, self._peers = ids, acks, targets, peers
+        self._schedule, self._call_at, self._spawn, self._notify = schedule, call_at, spawn, notify
+        self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
         self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
-        self._random = Random(services.ids.edges(1)[0])
-        self.restarted = services.restarted
-        """Whether what is made from now on is made while the topology runs, in place of something that was lost."""
+        self._random = Random(ids.edges(1)[0])
 
     def bolt_executor(self, plan: ComponentPlan, replica: int) -> BoltExecutor:
         """The executor of one replica, without tasks yet."""
-        services, settings = self._services, self.settings[plan.id]
+        settings = self.settings[plan.id]
         sample = plan.make() if plan.shape == "function" else None
-        seat = Seat(plan, replica, self._ranks[plan.id], services.clock, services.schedule, self._inbox(plan))
+        seat = (plan, replica, self._ranks[plan.id], self.clock, self._schedule, self._inbox(plan))
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
-            executor = InlineExecutor(seat, settings.flush_interval_seconds, services.release_output, pace)
+            executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush)
         elif plan.execution == "async":
-            executor = AsyncExecutor(seat, plan.max_batch, plan.concurrency)
-            executor.bind(services.spawn)
+            executor = AsyncExecutor(*seat, plan.concurrency)
+            executor.bind(self._spawn)
         else:
             # one call runs, one waits for the thread, so that the thread need not wait for the loop
-            executor = ThreadExecutor(seat, plan.max_batch, 2)
-            executor.bind(services.notify)
+            executor = ThreadExecutor(*seat, 2)
+            executor.bind(self._notify)
         self._equip(executor, plan, sample)
         return executor
 
     def _inbox(self, plan: ComponentPlan) -> Inbox:
         """A new one, or that of the bolt in this worker."""
-        services = self._services
+        release = releaser(self._ranks[plan.id], self.me, self._targets[plan.id], self._peers)
         if not plan.shared:
-            return Inbox(services.release(plan.id))
-        inbox = services.inboxes.get(plan.id)
+            return Inbox(release)
+        inbox = self.residents.inboxes.get(plan.id)
         if inbox is None:
-            inbox = services.inboxes[plan.id] = Inbox(services.release(plan.id), shared=True, one_at_a_time=plan.execution == "inline")
-            if services.dry is not None:
-                inbox.dry = partial(services.dry, plan.id)
+            inbox = self.residents.inboxes[plan.id] = Inbox(release, shared=True, one_at_a_time=plan.execution == "inline")
+            inbox.dry = None if self._dry is None else partial(self._dry, plan.id)
         return inbox
 
     def _equip(self, executor: BoltExecutor, plan: ComponentPlan, sample: Any) -> None:
-        services = self._services
-
         def tell(task_id: int, error: BaseException) -> None:
             executor.meter.errors += 1
-            services.report(plan.id, task_id, error)
+            self._report(plan.id, task_id, error)
 
         def warn(task_id: int, text: str) -> None:
-            services.report(plan.id, task_id, text)
+            self._report(plan.id, task_id, text)
 
         task_id = plan.first_task + executor.replica
         executor.emitter = self._emitter(plan, task_id, executor, partial(tell, task_id))
-        origins = {edge.index: Origin(self._blueprint, edge) for edge in plan.inputs}
-        executor.settler = Settler(executor.emitter, services.acks, services.ids, executor.meter, origins, tell)
+        origins = {edge.index: Origin(self.blueprint, edge) for edge in plan.inputs}
+        executor.settler = Settler(executor.emitter, self._acks, self._ids, executor.meter, origins, tell)
         executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
 
     def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor, report: Report) -> Emitter:
         ports = {}
         for name, stream in plan.streams.items():
             fields = tuple(stream.fields)
-            lanes = [self._lane(edge.index, fields, task_id) for edge in self._blueprint.outputs(plan.id, name)]
+            lanes = [self._lane(edge.index, fields, task_id) for edge in self.blueprint.outputs(plan.id, name)]
             ports[name] = Port(plan.id, name, fields, stream.direct, lanes)
-        return self._services.emitter(task_id, ports, self._services.acks, self._services.ids, executor, report)
+        return self._emitter_class(task_id, ports, self._acks, self._ids, executor, report)
 
     def _lane(self, index: int, fields: tuple[str, ...], task_id: int) -> Lane:
-        edge, services = self._blueprint.edges[index], self._services
-        target = self._blueprint.components[edge.target]
+        edge = self.blueprint.edges[index]
+        target = self.blueprint.components[edge.target]
         band = self.settings[edge.source].locality_band_seconds
         random = Random(self._random.getrandbits(64))
         context = self.context(edge.source, 0, None)
-        splitter = make_splitter(edge, fields, target.first_task, task_id, band, services.clock, random, context)
-        return Lane(edge, splitter, services.targets(edge.target), target.first_task, shared=target.shared)
+        splitter = make_splitter(edge, fields, target.first_task, task_id, band, self.clock, random, context)
+        return Lane(edge, splitter, self._targets[edge.target], target.first_task, shared=target.shared)
 
     # ---- instances
 
     def context(self, component: str, task: int, position: Any, executor: Executor | None = None) -> TopologyContext:
         """The context of one task in this worker; `executor` counts the exceptions that it reports."""
-        services = self._services
 
         def report(error: BaseException | str) -> None:
             if executor is not None and is_raised(error):
                 executor.meter.errors += 1
             # in words already: the exception is still its owner's, who may log it or raise it again
-            services.report(component, self._blueprint.components[component].first_task + task, told_of(error))
+            self._report(component, self.blueprint.components[component].first_task + task, told_of(error))
 
-        return TopologyContext(self._blueprint, component, task, services.worker, position, services.active, report, self.restarted)
+        return TopologyContext(self.blueprint, component, task, self.me, position, self._active, report, self.restarted)
 
     def slot(self, plan: ComponentPlan, task: int, executor: BoltExecutor) -> TaskSlot:
         """A task without an instance yet, hosted by `executor`."""
@@ -196,7 +346,7 @@ class Hosting:
 
     def fill(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """Give the task a fresh, initialized instance."""
-        plan = self._blueprint.components[slot.component]
+        plan = self.blueprint.components[slot.component]
         made = plan.make()
         if isinstance(made, FunctionBolt):
             slot.instance = made.function
@@ -235,11 +385,11 @@ class Hosting:
     def report(self, executor: Executor, error: BaseException) -> None:
         """An exception of user code outside of a step."""
         executor.meter.errors += 1
-        self._services.report(executor.plan.id, executor.plan.first_task + executor.replica, error)
+        self._report(executor.plan.id, executor.plan.first_task + executor.replica, error)
 
     def report_start(self, plan: ComponentPlan, replica: int, error: BaseException) -> None:
         """An exception of a spout's `initialize`."""
-        self._services.report(plan.id, plan.first_task + replica, error)
+        self._report(plan.id, plan.first_task + replica, error)
 
     def close_all(self, executor: BoltExecutor) -> None:
         """Call `close` of every instance that a replica has."""
@@ -260,20 +410,43 @@ class Hosting:
         if error is not None:
             self.report(executor, error)
 
+    # ---- states
+
+    def state(self, key: Key) -> ReplicaState:
+        """The state of a replica of this worker."""
+        return self.pool.states.get(key, ReplicaState.INACTIVE)
+
+    def lifecycle(self, key: Key, hook: str) -> None:
+        """Call `activate` or `deactivate` of the instances on a replica."""
+        executor = self.residents.executors[key]
+        for slot in executor.slots.values():
+            if slot.collector is not None and slot.instance is not None:
+                self.hook(executor, slot.instance, hook)
+
+    def started(self, key: Key) -> None:
+        """The task of a replica has got its instance after all."""
+        if self.state(key) is ReplicaState.ACTIVE:
+            self.lifecycle(key, "activate")
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Have those take from the bolts' shared inboxes who are to, by the states of the replicas here."""
+        self.residents.share_out(self.state)
+
     def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
         ack = instance.auto_ack and not instance.keeps_tuples
         executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=ack, fail=instance.auto_fail)
 
     def spout_executor(self, plan: ComponentPlan, task: int, start: SpoutStart) -> SpoutExecutor:
         """A spout task with an initialized instance, asleep."""
-        services, settings = self._services, self.settings[plan.id]
+        settings = self.settings[plan.id]
 
         def report(error: BaseException | str) -> None:
             executor.meter.errors += not isinstance(error, str)
-            services.report(plan.id, executor.task_id, error)
+            self._report(plan.id, executor.task_id, error)
 
         rank = self._ranks[plan.id]
-        executor = SpoutExecutor(plan, task, rank, services.clock, services.schedule, services.ids, report, services.call_at)
+        executor = SpoutExecutor(plan, task, rank, self.clock, self._schedule, self._ids, report, self._call_at)
         executor.emitter = self._emitter(plan, executor.task_id, executor, report)
         executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now, executor.settled_first)
         executor.max_pending = settings.max_spout_pending
@@ -315,7 +488,7 @@ class Hosting:
             raise RuntimeError(f"component {plan.id!r}: initialize was left by {type(error).__name__}") from error
 
     def _conf(self, plan: ComponentPlan) -> dict[str, Any]:
-        return merged({**self._blueprint.config, **plan.config})
+        return merged({**self.blueprint.config, **plan.config})
 
 
 def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:

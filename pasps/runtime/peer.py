@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from pasps.api.blueprint import Blueprint
 from pasps.errors import ClosedError, PaspsError, WireError
-from pasps.runtime.ack_box import AckBox
+from pasps.runtime.acks import AckBox
 from pasps.runtime.batch import Batch
+from pasps.runtime.target import Target
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.messages import Acks, Bundle, Credit, Fails, Load, Mark, Message, WireBatch
@@ -208,3 +209,15 @@ def received(wired: WireBatch, origin: str) -> Batch:
     """A batch as it came from worker `origin`."""
     edges = wired.roots if wired.edges is None else wired.edges
     return Batch(wired.edge, wired.task, wired.source, wired.rows, wired.roots, edges, wired.links, origin)
+
+
+def releaser(component: int, me: str, targets: list[Target], peers: dict[str, Peer]) -> Callable[[Batch, int], None]:
+    """What an inbox of the component calls when rows are taken: gives credit for them back to whoever sent the batch."""
+
+    def release(batch: Batch, count: int) -> None:
+        if not batch.origin or batch.origin == me:
+            targets[batch.task].release(count)
+        elif (peer := peers.get(batch.origin)) is not None:
+            peer.credit(component, batch.task, count)
+
+    return release

@@ -11,14 +11,13 @@ from typing import Any
 
 from pasps.api.tuples import DEFAULT_STREAM, DONE, FAILED, PENDING, Tuple
 from pasps.ids import IdSource
-from pasps.runtime.ack_box import AckBox
+from pasps.runtime.acks import AckBox, split_edges, split_links
 from pasps.runtime.batch import Batch, Links, Row
 from pasps.runtime.emitter import Emitter, Port
-from pasps.runtime.lineage import split_edges, split_links
-from pasps.runtime.meter import Meter
-from pasps.runtime.origin import Origin
+from pasps.runtime.inbox import TaskSlot
+from pasps.runtime.meters import Meter
 from pasps.runtime.outcome import Call, Emission, Failure, Outcome, Verdict
-from pasps.runtime.task_slot import TaskSlot
+from pasps.runtime.ways import Origin
 
 
 class Flags:

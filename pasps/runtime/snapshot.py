@@ -16,7 +16,7 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     latency = Histogram()
     for spout in residents.spouts.values():
         latency.merge(spout.fates.histogram)
-    replicas = residents.counts(worker.id, lambda key: worker.keeper.state(key).value)
+    replicas = residents.counts(worker.id, lambda key: worker.hosting.state(key).value)
     replicas += [_spout_counts(worker, spout) for spout in residents.spouts.values()]
     executors: list[Executor] = [*residents.executors.values(), *residents.spouts.values()]
     # what is handed over is counted until the new host has said that it has it: for a moment twice, rather than not at all

@@ -14,15 +14,17 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
+from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
+from pasps.clock import Clock
 from pasps.errors import ClosedError, Interrupt
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector
 from pasps.runtime.emitter import Delivery
-from pasps.runtime.executor import BoltExecutor, Seat, raised_by
+from pasps.runtime.executor import BoltExecutor, Schedule, raised_by
+from pasps.runtime.inbox import Inbox, TaskSlot
 from pasps.runtime.outcome import Call, Failure, Outcome, Records
 from pasps.runtime.reports import line_of
-from pasps.runtime.task_slot import TaskSlot
 from pasps.runtime.ways import run_call, wait_call
 
 _SWITCH_SECONDS = 0.0005
@@ -71,11 +73,20 @@ class WaitingExecutor(BoltExecutor):
         "under_way",
     )
 
-    def __init__(self, seat: Seat, most_rows: int, most_calls: int) -> None:
-        super().__init__(seat)
+    def __init__(
+        self,
+        plan: ComponentPlan,
+        replica: int,
+        rank: int,
+        clock: Clock,
+        schedule: Schedule,
+        inbox: Inbox,
+        most_calls: int,
+    ) -> None:
+        super().__init__(plan, replica, rank, clock, schedule, inbox)
         self.most_calls = most_calls
         self.under_way = 0
-        self._most_rows = most_rows
+        self._most_rows = plan.max_batch
         self._calls: set[Work] = set()  # under way
         self._finished: deque[Work] = deque()
         self._tick_calls: deque[Work] = deque()

@@ -6,22 +6,86 @@ is the outcome of its call; only an `Interrupt` passes through.
 
 from __future__ import annotations
 
+import dis
 import inspect
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from itertools import repeat
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Protocol
 
-from pasps.api.blueprint import ComponentPlan
-from pasps.api.tuples import Tuple
+from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
+from pasps.api.tuples import DONE, SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
 from pasps.errors import EmitError, Interrupt, shown
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import Collector
 from pasps.runtime.emitter import Port
-from pasps.runtime.origin import Origin
+from pasps.runtime.inbox import TaskSlot
 from pasps.runtime.outcome import Call, Failure, Outcome, Records, Results, is_unfinished
-from pasps.runtime.proof import always_returns_row
-from pasps.runtime.task_slot import TaskSlot
+
+
+class Origin:
+    """One input edge of a component."""
+
+    __slots__ = ("_sources", "component", "fields", "kind", "stream")
+
+    def __init__(self, blueprint: Blueprint, edge: Edge) -> None:
+        self.component = edge.source
+        self.stream = edge.stream
+        self.fields = tuple(blueprint.components[edge.source].streams[edge.stream].fields)
+        self.kind: Any = values_type(self.fields)
+        self._sources: dict[int, Source] = {}
+
+    def tuples(self, batch: Batch) -> list[Tuple]:
+        """The batch as its bolt sees it."""
+        source = self._sources.get(batch.source)
+        if source is None:
+            source = self._sources[batch.source] = Source(self.component, self.stream, batch.source, self.fields)
+        values = map(self.kind, batch.rows)
+        if batch.roots is None or batch.edges is None:
+            return list(map(Tuple, values, repeat(0), repeat(0), repeat(source)))
+        if batch.links is None:
+            return list(map(Tuple, values, batch.roots, batch.edges, repeat(source)))
+        return list(map(Tuple, values, batch.roots, batch.edges, repeat(source), batch.links))
+
+
+def tick_tuple(seconds: float) -> Tuple:
+    """A tick, as Storm has it: its value is the interval."""
+    fields: Sequence[str] = ("seconds",)
+    source = Source(SYSTEM_COMPONENT, TICK_STREAM, -1, ("seconds",))
+    # nobody waits for a tick: a verdict on it, or an anchor, must count for nothing
+    return Tuple(values_type(tuple(fields))((seconds,)), 0, 0, source, state=DONE)
+
+
+_NOT_PLAIN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_SKIPPED = {"CACHE", "EXTENDED_ARG", "NOP"}
+
+
+def always_returns_row(function: Any, width: int) -> bool:
+    """Whether the function can only return a tuple of `width` values, or raise."""
+    if type(function) is not FunctionType or function.__code__.co_flags & _NOT_PLAIN:
+        return False
+    steps = [step for step in dis.get_instructions(function) if step.opname not in _SKIPPED]
+    returns = 0
+    for before, step in zip([None, *steps], steps, strict=False):
+        if step.opname == "RETURN_CONST":
+            good = isinstance(step.argval, tuple) and len(step.argval) == width
+        elif step.opname != "RETURN_VALUE":
+            continue
+        else:
+            good = before is not None and not step.is_jump_target and _builds_row(before, width)
+        if not good:
+            return False
+        returns += 1
+    return returns > 0
+
+
+def _builds_row(step: dis.Instruction, width: int) -> bool:
+    if step.opname == "BUILD_TUPLE":
+        return step.arg == width
+    return step.opname == "LOAD_CONST" and isinstance(step.argval, tuple) and len(step.argval) == width
 
 
 class Way(Protocol):

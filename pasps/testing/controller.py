@@ -13,7 +13,7 @@ from functools import partial
 
 from pasps.activation import ActivationTable, brought_home, left_where_it_was, moves, with_worker, without_worker
 from pasps.errors import BrokenError
-from pasps.runtime.table_keeper import Positions
+from pasps.runtime.tables import Positions
 from pasps.runtime.worker import Worker
 from pasps.testing.journal import Journal, Report
 

@@ -9,7 +9,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.config import Settings
 from pasps.ids import IdSource
 from pasps.runtime.waiting_executors import ThreadExecutor
-from pasps.runtime.worker import Surroundings, Worker
+from pasps.runtime.worker import Worker
 from pasps.testing.background import Bell, Coroutines
 from pasps.testing.clock import FakeClock
 from pasps.testing.journal import Journal, WorkerReports
@@ -46,17 +46,19 @@ class Crew:
         """A new worker, one incarnation after the last of that name, without a table yet."""
         self.incarnations[name] = self.incarnations.get(name, 0) + 1
         self._rows[name] = self.net.rows()
-        around = Surroundings(
-            self._clock,
-            IdSource(self._random.getrandbits(64)),
-            WorkerReports(name, self.journal),
-            self._rows[name],
-            partial(self.coroutines.spawn, name),
-            self.bell.ring,
-            partial(self.recorder.emitter, name),
+        worker = Worker(
+            self._blueprint,
+            name,
+            self._size,
+            clock=self._clock,
+            ids=IdSource(self._random.getrandbits(64)),
+            reports=WorkerReports(name, self.journal),
+            rows=self._rows[name],
+            spawn=partial(self.coroutines.spawn, name),
+            notify=self.bell.ring,
+            emitter=partial(self.recorder.emitter, name),
             restarted=self.incarnations[name] > 1,
         )
-        worker = Worker(self._blueprint, name, self._size, around)
         others = list(self.workers.values())
         self.workers[name] = worker
         for other in others:

@@ -46,22 +46,22 @@ class Net:
         self.links[names] = link
         for i in (0, 1):
             peer = names[1 - i]
-            pair[i].switchboard.meet(peer, incarnations[peer], link.ends[i])
+            pair[i].meet(peer, incarnations[peer], link.ends[i])
 
     def _identity(self, worker: str, incarnations: dict[str, int]) -> Identity:
         return Identity(self._topology, worker, incarnations[worker])
 
     @staticmethod
     def _deliver(worker: Worker, peer: str) -> Callable[[Connection, Message], None]:
-        return lambda connection, message: worker.switchboard.on_message(peer, connection, message)
+        return lambda connection, message: worker.on_message(peer, connection, message)
 
     @staticmethod
     def _refuse(worker: Worker, peer: str) -> Callable[[Connection, Sequence[Refusal]], None]:
-        return lambda connection, refused: worker.switchboard.refused(peer, connection, refused)
+        return lambda connection, refused: worker.refused(peer, connection, refused)
 
     @staticmethod
     def _lose(worker: Worker, peer: str) -> Callable[[Connection, Exception | None], None]:
-        return lambda connection, error: worker.switchboard.lose(peer, connection)
+        return lambda connection, error: worker.lose(peer, connection)
 
     def pump(self, random: Random | None) -> int:
         """Deliver everything on every link; with `random`, some frames of some links. How many frames came through."""

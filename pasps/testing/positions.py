@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pasps.api.blueprint import Blueprint
 from pasps.runtime.hosting import SpoutStart
-from pasps.runtime.table_keeper import Positions
+from pasps.runtime.tables import Positions
 from pasps.runtime.worker import Worker
 from pasps.testing.list_spout import Script
 

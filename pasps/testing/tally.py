@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pasps.runtime.residents import Residents
+from pasps.runtime.hosting import Residents
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pasps import Blueprint, Bolt, EndOfInput, Spout, TopologyBuilder, TopologyContext, Tuple, bolt
 from pasps.runtime.executor import BoltExecutor
-from pasps.runtime.replica_pool import ReplicaState
+from pasps.runtime.hosting import ReplicaState
 from pasps.runtime.waiting_executors import WaitingExecutor
 from pasps.runtime.worker import Worker
 from pasps.testing import StepRun

@@ -10,7 +10,7 @@ import pytest
 from pasps import Bolt, Grouping, Topology, Tuple
 from pasps.control.statistics import stats_of
 from pasps.metrics import ComponentStats
-from pasps.runtime.replica_pool import ReplicaState
+from pasps.runtime.hosting import ReplicaState
 from pasps.runtime.snapshot import take_counts
 from pasps.testing import PAUSE, FakeClock, StepRun
 from tests.unit.runtime.parts import Numbers, add_one, rows

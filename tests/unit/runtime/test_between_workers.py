@@ -46,7 +46,7 @@ def check_accounts(run: StepRun) -> None:
     """When nothing is under way, nothing is counted as such, and all credit is back."""
     for worker in run.workers.values():
         assert not worker.acks
-        for targets in worker._parts.targets.values():  # noqa: SLF001 - the accounts themselves
+        for targets in worker.targets.values():
             assert [(target.component, target.task, target.outstanding) for target in targets if target.outstanding] == []
         for peer in worker.peers.values():
             back = run.workers[peer.id].peers[worker.id].got
@@ -177,5 +177,5 @@ def test_an_earlier_connection_of_a_worker_does_not_speak_for_the_newer_one() ->
         assert old is not None
         run.net.join(run.workers["w0"], worker, {name: run.net.rows() for name in run.workers}, {"w0": 1, "w1": 1})
         marked = worker.peers["w0"].marked
-        worker.switchboard.on_message("w0", old, Mark(1000))
+        worker.on_message("w0", old, Mark(1000))
         assert worker.peers["w0"].marked == marked

@@ -8,9 +8,8 @@ import pytest
 
 from pasps import Bolt, EndOfInput, Spout, Topology, Tuple
 from pasps.metrics import ReplicaCounts
-from pasps.runtime.blocking import Blocking
-from pasps.runtime.executor import Executor
-from pasps.runtime.pump import Pump
+from pasps.runtime.executor import Executor, Pump
+from pasps.runtime.meters import Blocking
 from pasps.runtime.snapshot import take_counts
 from pasps.testing import FakeClock, StepRun
 from tests.unit.runtime.parts import Numbers

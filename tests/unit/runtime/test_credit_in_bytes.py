@@ -242,7 +242,7 @@ def test_no_inbox_holds_more_bytes_than_it_may(workers: int) -> None:
         while not run.finished():
             run.advance(0.01)
             for worker in run.workers.values():
-                for name, targets in worker._parts.targets.items():  # noqa: SLF001 - the accounts themselves
+                for name, targets in worker.targets.items():
                     sharers = 2 // workers if run.blueprint.components[name].shared else 1
                     most = max([most, *(target.outstanding / sharers for target in targets)])
         assert 0 < most <= 20

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.runtime.proof import always_returns_row
+from pasps.runtime.ways import always_returns_row
 
 
 def pair(a: Any, b: Any) -> Any:

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from pasps.runtime.replica_pool import Key, ReplicaPool, ReplicaState
+from pasps.runtime.hosting import Key, ReplicaPool, ReplicaState
 
 KEYS: list[Key] = [("count", 0), ("count", 1), ("split", 0)]
 some_keys = st.sets(st.sampled_from(KEYS))

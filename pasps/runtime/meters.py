@@ -1,6 +1,29 @@
-"""Whether steps wait where they should compute: a blocking call on the worker's loop. The pump measures; the executor counts by it."""
+"""What is measured of an executor: what it has done, whether its calls block, how much fits into a step.
+
+Plain numbers: the pump and the executors have the clock.
+"""
 
 from __future__ import annotations
+
+
+class Meter:
+    """Plain numbers; only the worker's loop writes them."""
+
+    __slots__ = ("acked", "errors", "executed", "failed", "held_back", "replayed", "seconds")
+
+    def __init__(self) -> None:
+        self.executed: dict[int, int] = {}
+        self.seconds = 0.0
+        self.acked = 0
+        self.failed = 0
+        self.errors = 0
+        self.replayed = 0
+        self.held_back = 0
+
+    def ran(self, edge: int, count: int) -> None:
+        """`count` tuples of `edge` were executed."""
+        self.executed[edge] = self.executed.get(edge, 0) + count
+
 
 _LOOK_SECONDS = 1.0
 """So much time of steps is looked at before they are suspected, and again before they are judged."""
@@ -70,3 +93,40 @@ class Blocking:
         if not watching:
             self._uncounted = 0.0
         return 0.0
+
+
+STEP_SECONDS = 0.002
+_CHUNK_SECONDS = 0.001
+_MOST_OUTPUT = 1024
+
+
+class Whole:
+    """For bolts that take batches: as many as there are, whatever a call takes, since a call is one unit of their work."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, most: int) -> None:
+        self.size = most
+
+    def learn(self, count: int, seconds: float, produced: int) -> None:
+        """Nothing to learn."""
+
+
+class Pace:
+    """Learns from each chunk; grows at most fourfold at a time. One tuple when it cannot tell."""
+
+    __slots__ = ("_most", "seconds_each", "size")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.size = 1
+        self.seconds_each = 0.0
+
+    def learn(self, count: int, seconds: float, produced: int) -> None:
+        """A chunk of `count` tuples took `seconds` and produced so many."""
+        # believed by half: one chunk may have been slow because another process had the core
+        self.seconds_each = (seconds / count + self.seconds_each) / 2 if self.seconds_each else seconds / count
+        size = min(4 * count, self._most, int(_CHUNK_SECONDS / max(self.seconds_each, 1e-9)))
+        if produced > count:
+            size = min(size, _MOST_OUTPUT * count // produced)
+        self.size = max(1, size)

@@ -1,6 +1,7 @@
-"""Applies activation tables to a worker: what it hosts, what is active, where every task of the topology is reached.
+"""Applies activation tables to a worker: what it hosts, who is active, where every task of the topology is reached, who may park.
 
-Called by the worker between two steps; the numbers in `apply` are the steps of decision "moving a task" and "up, down".
+The worker calls `TableKeeper.apply` between two steps, and `Draining.go_on` while changes are under way. What cannot be started when a
+table brings it is reported and tried again; what comes for it waits meanwhile, which holds its senders back.
 """
 
 from __future__ import annotations
@@ -8,17 +9,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pasps.activation import ActivationTable, Routing, moves
+from pasps.api.blueprint import ComponentPlan
+from pasps.config import Settings
 from pasps.errors import Interrupt
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.hosting import Hosting, SpoutStart
-from pasps.runtime.late_starts import LateStarts
-from pasps.runtime.lost_credit import LostCredit
-from pasps.runtime.parts import Parts
-from pasps.runtime.replica_pool import Key, ReplicaState
+from pasps.runtime.hosting import CallAt, Hosting, Key, SpoutStart
+from pasps.runtime.moves import TaskMoves, next_try
+from pasps.runtime.peer import Peer
+from pasps.runtime.reports import Reports
 from pasps.runtime.target import Target
-from pasps.runtime.task_moves import TaskMoves
+
+
+class LostCredit:
+    """Of one worker. Gives up too much rather than too little: an inbox may for once hold more than its window."""
+
+    def __init__(self, targets: dict[str, list[Target]]) -> None:
+        self._targets = targets
+        self._was_on: dict[Key, set[str]] = {}  # where a target was before, while there is still credit out
+
+    def change(self, old: ActivationTable, table: ActivationTable, lost: list[str]) -> None:
+        """Workers are lost between two tables: with them what was sent to them, also before a task or replica went elsewhere."""
+        for name, routing in old.components.items():
+            for task in range(routing.pool):
+                target, before = self._targets[name][task], routing.worker_of(task)
+                places = self._was_on.pop((name, task), set())
+                if not places.isdisjoint(lost) or before in lost:
+                    target.forget()
+                if before != table.components[name].worker_of(task):
+                    places.add(before)
+                if target.outstanding and places:
+                    self._was_on[name, task] = places
+
+    def reconnect(self, table: ActivationTable, worker: str) -> None:
+        """A connection was made anew: what the one before had taken may have been lost with it."""
+        for name, routing in table.components.items():
+            for task in range(routing.pool):
+                # also for a task that went elsewhere while the connection was down: what was given to it then failed at once
+                if routing.worker_of(task) == worker or worker in self._was_on.get((name, task), ()):
+                    self._targets[name][task].forget()
+
 
 LEAST_WINDOW = 64
 """Credit that a sender has at a task at least, however many tasks share a replica."""
@@ -30,22 +61,31 @@ Positions = Mapping[int, SpoutStart]
 class TableKeeper:
     """One for each worker. The first `apply` may raise what `initialize` raises."""
 
-    def __init__(self, parts: Parts, hosting: Hosting, moving: TaskMoves, late: LateStarts) -> None:
-        self._me = parts.me
-        self._blueprint = parts.blueprint
-        self._residents = parts.residents
+    def __init__(
+        self,
+        hosting: Hosting,
+        moving: TaskMoves,
+        peers: dict[str, Peer],
+        targets: dict[str, list[Target]],
+        reports: Reports,
+        workers: int,
+        call_at: CallAt,
+    ) -> None:
+        self._me = hosting.me
+        self._blueprint = hosting.blueprint
+        self._residents = hosting.residents
         self._hosting = hosting
-        self._pool = parts.pool
         self._moving = moving
-        self._late = late
         self._positions: Positions = {}
-        self._peers = parts.peers
-        self._reports = parts.reports
-        self._targets = parts.targets
-        self._workers = parts.workers
-        self.credit = LostCredit(parts.targets)
+        self._spouts_due: dict[int, float] = {}  # by task: when it is tried again to start it
+        self._peers = peers
+        self._reports = reports
+        self._targets = targets
+        self._workers = workers
+        self._call_at = call_at
+        self.credit = LostCredit(targets)
         self.table: ActivationTable | None = None
-        self.loads = {name: LoadTable(plan.pool) for name, plan in parts.blueprint.components.items()}
+        self.loads = {name: LoadTable(plan.pool) for name, plan in hosting.blueprint.components.items()}
 
     def apply(self, table: ActivationTable, positions: Positions) -> None:
         """Go over to a newer table; an older one is ignored."""
@@ -69,7 +109,7 @@ class TableKeeper:
                 peer.mark(table.version)
         self.resolve()  # 6. route by the new table; what is parked too, so the marks must be out before
         self._reports.applied(table.version)
-        self._late.live = self._hosting.restarted = True  # what is made from the next table on makes up for a loss
+        self._hosting.live = self._hosting.restarted = True  # what is made from the next table on makes up for a loss
 
     @staticmethod
     def _lost(old: ActivationTable | None, table: ActivationTable) -> list[str]:
@@ -91,11 +131,33 @@ class TableKeeper:
                 if slot.collector is not None:
                     self._hosting.close(host, slot.instance)
 
-    def place_spouts(self) -> None:
+    def _place_spouts(self) -> None:
         """Start what could not be started when its table came."""
         if self.table is not None:
             self._place(self.table)
             self.resolve()
+
+    def _start(self, plan: ComponentPlan, replica: int) -> None:
+        """Have a spout task go on here; it is tried again when it cannot be started now."""
+        clock, task_id = self._hosting.clock, plan.first_task + replica
+        begun = clock.now()
+        if begun < self._spouts_due.get(task_id, begun):
+            return
+        try:
+            spout = self._hosting.spout_executor(plan, replica, self._positions.get(task_id, SpoutStart()))
+        except Interrupt:
+            raise
+        except BaseException as error:
+            if not self._hosting.live:
+                raise
+            self._hosting.report_start(plan, replica, error)
+            self._spouts_due[task_id] = next_try(begun, clock.now())
+            self._call_at(self._spouts_due[task_id], self._place_spouts)
+            return
+        self._spouts_due.pop(task_id, None)
+        self._residents.spouts[task_id] = spout
+        if self._hosting.awake:
+            spout.activate()
 
     def _place(self, table: ActivationTable) -> None:
         for name, routing in table.components.items():
@@ -106,16 +168,14 @@ class TableKeeper:
                 if plan.is_spout:
                     task_id = plan.first_task + replica
                     if task_id not in self._residents.spouts:
-                        spout = self._late.spout(plan, replica, self._positions.get(task_id, SpoutStart()))
-                        if spout is not None:
-                            self._residents.spouts[task_id] = spout
+                        self._start(plan, replica)
                 elif (name, replica) not in self._residents.executors:
                     executor = self._hosting.bolt_executor(plan, replica)
                     self._residents.executors[name, replica] = executor
                     if not plan.keyed:
                         slot = self._hosting.slot(plan, replica, executor)
                         self._residents.attach(slot, executor)
-                        self._late.fill(slot, executor)
+                        self._moving.fill(slot, executor)
 
     def _move(self, old: ActivationTable | None, table: ActivationTable) -> None:
         if old is None:
@@ -159,26 +219,10 @@ class TableKeeper:
                 continue
             listed |= {(name, replica) for replica in routing.active}
             placed |= {(name, replica) for replica, worker in enumerate(routing.places) if worker == self._me}
-        activated, _ = self._pool.apply(table.version, listed, placed)
+        activated, _ = self._hosting.pool.apply(table.version, listed, placed)
         for key in activated:
-            self.lifecycle(key, "activate")
-        self.share_out()
-
-    def share_out(self) -> None:
-        """Have those take from the bolts' shared inboxes who are to, by the states of the replicas here."""
-        self._residents.share_out(self.state)
-
-    def lifecycle(self, key: Key, hook: str) -> None:
-        """Call `activate` or `deactivate` of the instances on a replica."""
-        executor = self._residents.executors[key]
-        for slot in executor.slots.values():
-            if slot.collector is None or slot.instance is None:
-                continue
-            self._hosting.hook(executor, slot.instance, hook)
-
-    def state(self, key: Key) -> ReplicaState:
-        """The state of a replica of this worker."""
-        return self._pool.states.get(key, ReplicaState.INACTIVE)
+            self._hosting.lifecycle(key, "activate")
+        self._hosting.share_out()
 
     # ---- routes
 
@@ -210,7 +254,7 @@ class TableKeeper:
             except Interrupt:
                 raise
             except BaseException as error:
-                if not self._late.live:
+                if not self._hosting.live:
                     raise
                 self._hosting.report(executor, error)
             if executor.emitter.parked:
@@ -247,3 +291,96 @@ class TableKeeper:
 def queues_of(routing: Routing) -> tuple[int, ...]:
     """The inboxes of a bolt whose replicas share them: for each worker with an active one, the first replica that is placed there."""
     return tuple(sorted({routing.places.index(routing.places[replica]) for replica in routing.active}))
+
+
+class Draining:
+    """One for each worker; `go_on` must be called after steps while it is `busy`, and whenever a mark came in."""
+
+    def __init__(self, hosting: Hosting, keeper: TableKeeper, moves: TaskMoves, peers: dict[str, Peer], reports: Reports) -> None:
+        self._hosting = hosting
+        self._residents, self._pool = hosting.residents, hosting.pool
+        self._settings = Settings.from_config(hosting.blueprint.config)
+        self._keeper = keeper
+        self._moves = moves
+        self._peers = peers
+        self._reports = reports
+        self._still: dict[tuple[str, int], tuple[int, float]] = {}
+        """By draining replica: what it had executed, and since when that is so."""
+        self._leaving = False
+        """Whether a replica at rest, which lives elsewhere now, has still to say its last or to get rid of it."""
+
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self._pool.draining() or bool(self._moves) or self._leaving
+
+    def go_on(self) -> None:
+        """Take moves further, park what has drained."""
+        table = self._keeper.table
+        if table is None:
+            return
+        marked = self.marked()
+        self._moves.progress(marked)
+        for (component, replica), version in self._pool.park(marked, self._is_empty):
+            self._hosting.lifecycle((component, replica), "deactivate")
+            self._reports.parked(component, replica, version)
+            self._hosting.share_out()
+        self._leaving = False
+        for component, replica in self._pool.elsewhere():
+            key = (component, replica)
+            if self._has_keyed_tasks(key):  # its moves come first
+                continue
+            executor = self._residents.executors[key]
+            if self._finishes(executor) or executor.emitter.parked:
+                self._leaving = True
+            else:
+                self._retire(component, replica)
+
+    def marked(self) -> int:
+        """The newest table of which every live worker has said that it sends nothing older any more."""
+        table = self._keeper.table
+        if table is None:
+            return 0
+        peers = self._peers
+        others = [worker for worker in table.workers if worker != self._hosting.me]
+        return min((peers[worker].marked if worker in peers else 0 for worker in others), default=table.version)
+
+    def _is_empty(self, key: tuple[str, int]) -> bool:
+        executor = self._residents.executors[key]
+        # what is held waits for an instance that could not be started yet
+        if self._has_keyed_tasks(key) or any(slot.held for slot in executor.slots.values()) or not executor.quiet():
+            return False
+        if executor.kept() and not self._forgot(key, executor):
+            return False
+        return not (self._is_elsewhere(key) and self._finishes(executor))
+
+    def _is_elsewhere(self, key: tuple[str, int]) -> bool:
+        table = self._keeper.table
+        return table is not None and table.components[key[0]].places[key[1]] != self._hosting.me
+
+    @staticmethod
+    def _finishes(executor: BoltExecutor) -> bool:
+        """Whether its instances, which end here while the topology goes on, have still to say their last."""
+        if executor.unfinished():
+            executor.finish()
+        return executor.finishing() > 0
+
+    def _has_keyed_tasks(self, key: tuple[str, int]) -> bool:
+        return self._hosting.blueprint.components[key[0]].keyed and bool(self._residents.executors[key].slots)
+
+    def _forgot(self, key: tuple[str, int], executor: BoltExecutor) -> bool:
+        """Whether what it keeps has failed at its spouts: two time-outs after its last tuple, nothing of it can be acked any more."""
+        executed, now = sum(executor.meter.executed.values()), self._hosting.clock.now()
+        before, since = self._still.get(key, (-1, now))
+        if before != executed:
+            self._still[key] = (executed, now)
+            return False
+        return self._settings.timeouts_enabled and now - since >= 2 * self._settings.message_timeout_seconds
+
+    def _retire(self, component: str, replica: int) -> None:
+        """The replica is placed elsewhere now: close what it has here."""
+        executor = self._residents.retire((component, replica), self._hosting.me)
+        self._hosting.close_all(executor)
+        executor.stop()
+        self._still.pop((component, replica), None)
+        self._pool.drop((component, replica))
+        self._hosting.share_out()

@@ -1,0 +1,202 @@
+"""What workers tell each other of what waits before their bolts, and what follows from it: an inbox that has run dry is given some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pasps.activation import Routing
+from pasps.config import Settings
+from pasps.groupings.load import REPORT_SECONDS, LoadTable
+from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.hosting import Hosting, Key, ReplicaState
+from pasps.runtime.inbox import Inbox
+from pasps.runtime.peer import Peer
+from pasps.runtime.tables import TableKeeper, queues_of
+from pasps.runtime.target import Target
+from pasps.transport.messages import Ask, Gave, Load
+
+
+@dataclass
+class _Told:
+    """What was last said of an inbox; `whole` is what had been done of it when the last whole second ended.
+
+    `replicas` take from it; the first of them is whose load this is to others.
+    """
+
+    replicas: list[BoltExecutor]
+    executed: int = 0
+    seconds: float = 0.0
+    queued: int = 0
+    each: float = 0.0
+    whole: int = 0
+    rate: int = 0
+
+
+class LoadReports:
+    """Feeds the load tables of this worker, and those of its peers.
+
+    What is queued goes out every interval; how many tuples were done goes out for whole seconds, as the paper has it.
+    """
+
+    def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], stepped: set[Executor]) -> None:
+        self._clock = hosting.clock
+        self._interval = Settings.from_config(hosting.blueprint.config).load_report_seconds
+        self._index = {name: index for index, name in enumerate(hosting.blueprint.components)}
+        self._hosting = hosting
+        self._stepped = stepped
+        self._keeper = keeper
+        self._peers = peers
+        self._due = self._second_due = 0.0
+        self._residents = hosting.residents
+        self._told: dict[Inbox, _Told] = {}
+
+    def send_due(self) -> None:
+        """Report if the interval is over; called after every pass, so an idle worker reports nothing."""
+        if not self._stepped:
+            return
+        now = self._clock.now()
+        if now < self._due:
+            return
+        self._due = now + self._interval
+        for executor in self._stepped:
+            if isinstance(executor, BoltExecutor):
+                inbox, name = executor.inbox, executor.plan.id
+                self._told.setdefault(inbox, _Told([])).replicas = self._residents.replicas(name) if inbox.shared else [executor]
+        self._stepped.clear()
+        whole = now >= self._second_due
+        if whole:
+            self._second_due = now + REPORT_SECONDS
+        for inbox, told in list(self._told.items()):
+            self._tell(inbox, told, now, whole=whole)
+
+    def _tell(self, inbox: Inbox, told: _Told, now: float, *, whole: bool) -> None:
+        executed = sum(sum(executor.meter.executed.values()) for executor in told.replicas)
+        seconds, queued = sum(executor.meter.seconds for executor in told.replicas), inbox.count
+        done = executed - told.executed
+        if done:
+            told.each = (seconds - told.seconds) / done
+        changed = done or queued != told.queued
+        rate = executed - told.whole if whole else None
+        if rate is not None:
+            changed = changed or rate != told.rate
+            told.rate, told.whole = rate, executed
+            if not changed and not rate and not queued:
+                del self._told[inbox]  # until something is taken from it again
+                return
+        told.executed, told.seconds, told.queued = executed, seconds, queued
+        if changed:
+            self._report(inbox, told, rate, now)
+
+    def _report(self, inbox: Inbox, told: _Told, done: int | None, now: float) -> None:
+        first = told.replicas[0]
+        key: Key = (first.plan.id, first.replica)
+        if not inbox.shared and self._hosting.state(key) is not ReplicaState.ACTIVE:
+            return
+        waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
+        known = self._keeper.loads[key[0]].each[key[1]]
+        load = Load(self._index[key[0]], key[1], waiting * (told.each or known), told.each, done)
+        self.take(key[0], load, now)
+        for peer in self._peers.values():
+            peer.load(load)
+
+    def take(self, component: str, load: Load, now: float | None = None) -> None:
+        """A report, of a replica here or at a peer."""
+        when = self._clock.now() if now is None else now
+        self._keeper.loads[component].report(load.replica, load.waiting, load.seconds_each, load.done, when)
+
+
+LEAST_SECONDS = 0.002
+"""An inbox with less work than this is not asked, and gives nothing: to send it on takes half as long."""
+
+
+class Lending:
+    """Of one worker. One question for each bolt is under way at a time; after one in vain the next waits for news of loads."""
+
+    def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], targets: dict[str, list[Target]]) -> None:
+        self._me = hosting.me
+        self._index = {name: index for index, name in enumerate(hosting.blueprint.components)}
+        self._inboxes = hosting.residents.inboxes
+        self._peers = peers
+        self._targets = targets
+        self._clock = hosting.clock
+        self._keeper = keeper
+        self._asked: dict[str, str] = {}  # by component: the peer whose answer is missing
+        self._in_vain: dict[str, tuple[int, int]] = {}  # by component: versions of table and loads that promise nothing
+
+    def dry(self, component: str) -> None:
+        """Nothing waits in the component's inbox here, and somebody could take it: ask a peer for what waits there, if any does."""
+        table = self._keeper.table
+        if table is None or component in self._asked:
+            return
+        loads = self._keeper.loads[component]
+        news = (table.version, loads.version)
+        if self._in_vain.get(component) == news:
+            return
+        peer = self._most_loaded(table.components[component], table.version, loads)
+        if peer is None or not peer.send(Ask(self._index[component])):
+            self._in_vain[component] = news
+            return
+        self._asked[component] = peer.id
+
+    def _most_loaded(self, routing: Routing, version: int, loads: LoadTable) -> Peer | None:
+        least, found = self._clock.now() + LEAST_SECONDS, None
+        if not any(routing.places[replica] == self._me for replica in routing.active):
+            return None
+        for index, worker in enumerate(routing.places):
+            peer = self._peers.get(worker)
+            # whoever has not gone over to this table may not send here what it sends to others
+            if peer is not None and peer.marked >= version and loads.finish[index] > least:
+                least, found = loads.finish[index], peer
+        return found
+
+    def news(self, component: str) -> None:
+        """There is something new about loads, or a peer has gone over to the newest table."""
+        inbox = self._inboxes.get(component)
+        if inbox is not None and not inbox.count and any(taker.may_take() for taker in inbox.takers):
+            self.dry(component)
+
+    def news_of_all(self) -> None:
+        """The same for every bolt."""
+        for component in self._inboxes:
+            self._in_vain.pop(component, None)
+            self.news(component)
+
+    def asked(self, peer: Peer, component: str) -> None:
+        """Give the peer what is its share of what waits here, and say how much that is."""
+        count = self._give(peer, component)
+        peer.flush()
+        peer.send(Gave(self._index[component], count))
+
+    def _give(self, peer: Peer, component: str) -> int:
+        inbox, table = self._inboxes.get(component), self._keeper.table
+        if inbox is None or table is None or not inbox.count:
+            return 0
+        routing, loads = table.components[component], self._keeper.loads[component]
+        there = [index for index in queues_of(routing) if routing.places[index] == peer.id]
+        own = routing.places.index(self._me) if self._me in routing.places else None
+        if not there or (own is not None and inbox.count * loads.each[own] < LEAST_SECONDS):
+            return 0
+        target = self._targets[component][there[0]]
+        mine, theirs = (sum(routing.places[replica] == worker for replica in routing.active) for worker in (self._me, peer.id))
+        before = inbox.count
+        for batch in inbox.give(min(before * theirs // (mine + theirs), target.room())):
+            batch.task, batch.origin = target.task, ""
+            rest = target.send(batch)
+            if rest is not None:  # many bytes
+                inbox.take_back(rest)
+        return before - inbox.count
+
+    def gave(self, peer: Peer, component: str, count: int) -> None:
+        """The answer: what it gave has come before it."""
+        table = self._keeper.table
+        if self._asked.get(component) != peer.id:
+            return
+        del self._asked[component]
+        if not count and table is not None:
+            self._in_vain[component] = (table.version, self._keeper.loads[component].version)
+        else:
+            self.news(component)
+
+    def link_lost(self, peer: str) -> None:
+        """No answer will come from there."""
+        self._asked = {component: worker for component, worker in self._asked.items() if worker != peer}
