@@ -50,6 +50,9 @@ class WorkerHandle(Protocol):
     def cpu_seconds(self) -> float | None:
         """How long it has computed so far; None when that cannot be seen from here."""
 
+    def oom_kills(self) -> int | None:
+        """How many processes of its machine the kernel has ended for want of memory so far; None when that cannot be seen from here."""
+
 
 class Launcher(Protocol):
     """Starts workers.
@@ -107,6 +110,13 @@ class _LocalWorker:
             return None
         user, system = stat.rpartition(")")[2].split()[11:13]  # behind the name, which may hold spaces and parentheses
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def oom_kills(self) -> int | None:
+        try:
+            counters = Path("/proc/vmstat").read_text(encoding="ascii")
+        except OSError:  # this is not Linux
+            return None
+        return next((int(line.split()[1]) for line in counters.splitlines() if line.startswith("oom_kill ")), None)
 
 
 class LocalLauncher:

@@ -259,3 +259,6 @@ class _SparkWorker:
 
     def cpu_seconds(self) -> float | None:
         return None
+
+    def oom_kills(self) -> int | None:
+        return None

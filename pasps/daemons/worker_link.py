@@ -75,8 +75,11 @@ class WorkerLink:
         self._given_up = ""
         self._was_there = False
         self._last_problem = ""
+        # the newest is of the last second, when it may have been chosen already: a process that held much takes time to end
+        self._oom_kills = (handle.oom_kills(),) * 2
+        self._out_of_memory = False
         self._clock = clock
-        self._born = clock.now()
+        self._ready_since: float | None = None
 
     @classmethod
     async def launch(
@@ -135,6 +138,8 @@ class WorkerLink:
 
     def lost(self) -> None:
         """The connection ended."""
+        before, now = self._oom_kills[0], self._handle.oom_kills()
+        self._out_of_memory = before is not None and now is not None and now > before
         futures: list[asyncio.Future[Any]] = [self._hello, self._linked, *self._logs.values()]
         for future in futures:
             if not future.done():
@@ -164,6 +169,7 @@ class WorkerLink:
         if hello.error:
             raise ComponentStartError(f"worker {self.worker} could not start:\n{hello.error}")
         self.address = Address(hello.host, hello.port, self.incarnation)
+        self._ready_since = self._clock.now()
         self.unmovable = {(stuck.component, stuck.task): stuck for stuck in hello.unmovable}
 
     async def dial(self, message: Dial, seconds: float) -> None:
@@ -215,6 +221,7 @@ class WorkerLink:
         """
         self._missed += 1
         self.send(Beat())
+        self._oom_kills = self._oom_kills[1], self._handle.oom_kills()
         before, self._computed = self._computed, self._handle.cpu_seconds() if self._missed >= MOST_MISSED_BEATS else None
         most = MOST_MISSED_AT_START if self.address is None else MOST_MISSED_BEATS
         if self._missed <= most:
@@ -245,15 +252,16 @@ class WorkerLink:
         elif self._was_there:
             said = "it closed its control connection, which only its end may do; does user code close files that are not its own?"
         else:
-            said = ended_text(status)
+            said = ended_text(status, out_of_memory=self._out_of_memory)
         if self._stuck is not None and self._stuck.component:
             said += f"; it had not come back from component {self._stuck.component!r} for {self._stuck.seconds:.0f} s"
         return said + (f"; the last that it told: {brief(self._last_problem)}" if self._last_problem else "")
 
     async def by_itself(self) -> bool:
-        """Whether its process is known to have ended of its own accord: not by SIGKILL, which comes from outside."""
+        """Whether its process is known to have ended of its own accord: not by SIGKILL, unless the system ran out of memory."""
         status = await self._status(_ENDING_SECONDS)
-        return self._was_there or (not self._given_up and status not in (None, UNTOLD, -signal.SIGKILL))
+        killed = status == -signal.SIGKILL and not self._out_of_memory
+        return self._was_there or not (killed or self._given_up or status in (None, UNTOLD))
 
     async def _status(self, seconds: float) -> int | None:
         """The exit status, waited for; None when it does not end."""
@@ -263,8 +271,8 @@ class WorkerLink:
         return status
 
     def age(self) -> float:
-        """Seconds since it was started."""
-        return self._clock.now() - self._born
+        """Seconds since it was ready; nothing before that."""
+        return 0.0 if self._ready_since is None else self._clock.now() - self._ready_since
 
     def kill(self, why: str = "") -> None:
         """End the process at once; `why` is the cause of its end then."""
@@ -283,8 +291,10 @@ class WorkerLink:
         await self._status(_ENDING_SECONDS)
 
 
-def ended_text(status: int) -> str:
-    """How a process ended, in words."""
+def ended_text(status: int, *, out_of_memory: bool = False) -> str:
+    """How a process ended, in words; `out_of_memory`: the kernel has just ended some process of its machine for that."""
+    if status == -signal.SIGKILL and out_of_memory:
+        return "its process was ended by SIGKILL, and the kernel's out-of-memory killer was at work"
     if status == -signal.SIGKILL:
         return "its process was ended by SIGKILL: by somebody, or by the system for want of memory"
     if status < 0:

@@ -25,6 +25,7 @@ class Handle:
     where = ("here",)
     cores = 2
     computed: float | None = None
+    killings: int | None = None
 
     def __init__(self, control: socket.socket, status: int | None = 0) -> None:
         self.control = control
@@ -38,6 +39,9 @@ class Handle:
 
     def cpu_seconds(self) -> float | None:
         return self.computed
+
+    def oom_kills(self) -> int | None:
+        return self.killings
 
 
 class WorkerEnd:
@@ -264,5 +268,51 @@ def test_how_a_process_ended_is_said(status: int, text: str, by_itself: bool) ->
         assert text in await link.cause()
         assert await link.by_itself() is by_itself
         await link.end(0.0)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("status", "beats", "after", "at_work"),
+    [
+        (-signal.SIGKILL, 0, 4, True),
+        (-signal.SIGKILL, 1, 4, True),  # asked once more while its memory was still being given back
+        (-signal.SIGKILL, 0, 3, False),
+        (-signal.SIGKILL, 2, 4, False),  # another process had been chosen, a while before
+        (-signal.SIGKILL, 0, None, False),
+        (-signal.SIGTERM, 0, 4, False),
+    ],
+)
+def test_one_that_the_kernel_has_ended_for_want_of_memory_died_of_its_own_accord(
+    status: int, beats: int, after: int | None, at_work: bool
+) -> None:
+    async def main() -> None:
+        end = WorkerEnd()
+        link = await link_to(end)
+        await ready(end, link)
+        end.handle.killings = 3
+        assert link.beat()
+        assert link.beat()
+        end.handle.killings, end.handle.status = after, status
+        for _ in range(beats):
+            link.beat()
+        link.lost()
+        assert ("the kernel's out-of-memory killer was at work" in await link.cause()) is at_work
+        assert await link.by_itself() is (at_work or status == -signal.SIGTERM)
+        await link.end(0.0)
+        end.end()
+
+    asyncio.run(main())
+
+
+def test_its_life_begins_when_it_is_ready() -> None:
+    async def main() -> None:
+        end = WorkerEnd()
+        link = await link_to(end)
+        assert link.age() == 0.0
+        await ready(end, link)
+        assert link.age() > 0.0
+        await link.end(0.0)
+        end.end()
 
     asyncio.run(main())
