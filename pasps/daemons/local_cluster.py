@@ -115,8 +115,8 @@ class RunningTopology:
         A bolt's `finish` is called when nothing more can come to it, and what it emits is waited for too.
 
         Raises:
-            CrashLoopError: a worker dies again and again (five times within a minute), so that this may never be; says of what.
-                The topology goes on, and may be waited for again.
+            CrashLoopError: a worker dies again and again (five times within a minute; killed from outside, for five minutes), so that
+                this may never be; says of what. The topology goes on, and may be waited for again.
         """
         return self._cluster.call(self._master.wait_finished(timeout))
 

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -260,6 +261,40 @@ class SickPlace(Bolt):
 class WithASickPlace(Topology):
     numbers = Numbers.spec()
     bolt = SickPlace.spec(inputs={numbers: Grouping.SHUFFLE}, par=2, pool=2)
+    sink = WriteDown.spec(inputs=[bolt])
+
+
+class FullPlace(Bolt):
+    """Ends worker w1 after a second, as a system does whose memory fills up in that time."""
+
+    outputs = ("n", "key")
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        if ctx.worker_id == "w1":
+            threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+
+class UntilEnough(Numbers):
+    """Its input ends when the file `enough` is there; writes down how many there were."""
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        super().initialize(conf, ctx)
+        self.enough = Path(conf["test.dir"]) / "enough"
+        self.journal = Journal(conf, ctx)
+
+    def next_tuple(self) -> float | None:
+        if self.next < self.total and self.enough.exists():
+            self.total = self.next
+            self.journal.write(self.total)
+        return super().next_tuple()
+
+
+class WithAFullPlace(Topology):
+    numbers = UntilEnough.spec()
+    bolt = FullPlace.spec(inputs={numbers: Grouping.SHUFFLE}, par=2, pool=2)
     sink = WriteDown.spec(inputs=[bolt])
 
 

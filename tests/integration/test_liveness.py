@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import pytest
 from pasps import LocalCluster, RunningTopology
 from pasps.cli import exit_codes
 from pasps.errors import BrokenError, CrashLoopError, DrainTimeoutError
-from tests.integration.faulty_topologies import Functions, WithASickPlace, WithGoesAway, WithTrips
+from tests.integration.faulty_topologies import Functions, WithAFullPlace, WithASickPlace, WithGoesAway, WithTrips
+from tests.integration.flow_topologies import Everything
 from tests.integration.running import config, finish, kill, rows, until, until_replaced, written
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +119,38 @@ def test_a_worker_that_cannot_live_is_told_with_what_kills_it(tmp_path: Path, tr
         assert all(error.text.startswith("worker w0 ") and cause in error.text for error in running.errors)
         assert "worker w0 cannot live: it died 5 times" in running.errors[-1].text
         assert cause in running.troubles[0]
+
+
+def test_a_worker_that_is_killed_again_and_again_is_named_and_the_others_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a minute of five seconds, and half a dozen deaths; a life is of one second, too long for so many of them in such a minute
+    monkeypatch.setattr("pasps.daemons.lives.WINDOW_SECONDS", 5.0)
+    monkeypatch.setattr("pasps.daemons.lives.PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr("pasps.daemons.lives.MOST_KILLS", 6)
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(WithAFullPlace, config=config(tmp_path, total=1_000_000, rate=500))
+        with pytest.raises(CrashLoopError, match=r"worker w1 cannot live: it died \d+ times within .* ended by SIGKILL"):
+            running.wait_finished(90)
+        (error,) = running.errors
+        assert "worker w1 cannot live" in error.text
+        assert "ended by SIGKILL" in running.troubles[0]
+        (tmp_path / "enough").touch()
+        ((total,),) = until(lambda: rows(tmp_path, "numbers"), "the end of input")
+        until(lambda: {row[0] for row in rows(tmp_path)} == set(range(total)), "the others to finish")
+        assert [info.incarnation for info in running.workers if info.id == "w0"] == [1]
+
+
+def test_who_kills_workers_on_purpose_has_made_no_crash_loop(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    with LocalCluster(workers=3) as cluster:
+        running = cluster.submit(Everything, config=config(tmp_path, total=8000, rate=1000, cut_at=[]))
+        for step in range(12):
+            until(lambda step=step: written(tmp_path) >= step * 600, lambda: f"the flow to go on: {running.stats()}")  # type: ignore[misc]
+            kill(draw.choice(until(lambda: running.workers, "somebody to kill")))
+            assert running.troubles == []
+        finish(running, 60)
+        assert running.errors == []
+        assert running.troubles == []
+    assert {row[0] for row in rows(tmp_path)} == set(range(8000))
 
 
 def test_healthy_parts_go_on_beside_a_worker_that_cannot_live(tmp_path: Path) -> None:
