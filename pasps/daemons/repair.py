@@ -84,7 +84,7 @@ class Repair:
                 break
             except PaspsError as error:
                 failure = error
-                self._workforce.dismiss(worker)
+                self._workforce.dismiss(worker, brief(str(error)))
         self._restarting.discard(worker)
         link.send(Awake(self.awake))
         await self._bring_home()
@@ -94,7 +94,7 @@ class Repair:
         link = self._dead.pop(worker, None)
         # one that lives but cannot run what it was given was ended by us, and yet it is its own fault
         by_itself = isinstance(failure, ComponentStartError) or (link is not None and await link.by_itself())
-        cause = brief(str(failure)) if failure is not None or link is None else await link.cause()
+        cause = brief(str(failure)) if link is None else await link.cause()
         lived = 0.0 if link is None else link.age()
         before = self._lives.crash_loop(worker)
         # who is killed again and again is killed faster than who has to fall silent first, and be waited for

@@ -142,11 +142,11 @@ class Workforce:
         task.add_done_callback(self._ending.discard)
         self._on_gone(link)
 
-    def dismiss(self, worker: str) -> None:
-        """Give up on a worker that does not come up; nothing happens when it is gone already."""
+    def dismiss(self, worker: str, why: str = "") -> None:
+        """Give up on a worker that does not come up, for what reason; nothing happens when it is gone already."""
         link = self.links.get(worker)
         if link is not None:
-            link.kill()
+            link.kill(why)
             self._lost(link)
 
     def send(self, worker: str, message: ToWorker) -> None:

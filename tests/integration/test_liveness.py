@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,8 @@ import pytest
 
 from pasps import LocalCluster, RunningTopology
 from pasps.cli import exit_codes
+from pasps.daemons.worker_link import WorkerLink
+from pasps.daemons.workforce import Workforce
 from pasps.errors import BrokenError, CrashLoopError, DrainTimeoutError
 from tests.integration.faulty_topologies import Functions, WithAFullPlace, WithASickPlace, WithGoesAway, WithTrips
 from tests.integration.flow_topologies import Everything
@@ -137,6 +140,22 @@ def test_a_worker_that_is_killed_again_and_again_is_named_and_the_others_finish(
         ((total,),) = until(lambda: rows(tmp_path, "numbers"), "the end of input")
         until(lambda: {row[0] for row in rows(tmp_path)} == set(range(total)), "the others to finish")
         assert [info.incarnation for info in running.workers if info.id == "w0"] == [1]
+
+
+def test_what_ended_a_worker_that_joins_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = Workforce.connect
+
+    async def killed(self: Workforce, link: WorkerLink, peers: Collection[str]) -> None:
+        if link.incarnation > 1:
+            os.kill(link.pid, signal.SIGKILL)
+        await connect(self, link, peers)
+
+    monkeypatch.setattr(Workforce, "connect", killed)
+    monkeypatch.setattr("pasps.daemons.lives.MOST_KILLS", 4)
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(WithAFullPlace, config=config(tmp_path, total=1_000_000, rate=500))
+        (trouble,) = until(lambda: running.troubles, "the worker that cannot live")
+        assert "worker w1 cannot live: it died 4 times within a minute, the last time because its process was ended by SIGKILL" in trouble
 
 
 def test_who_kills_workers_on_purpose_has_made_no_crash_loop(tmp_path: Path) -> None:
