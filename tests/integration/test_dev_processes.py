@@ -75,6 +75,18 @@ def test_one_that_ignores_sigterm_ends_all_the_same(children: Children, tmp_path
     assert not psutil.pid_exists(process.pid)
 
 
+def test_one_that_ends_between_two_looks_is_reaped(children: Children, tmp_path: Path) -> None:
+    process = start(children, tmp_path, SLEEPY)
+
+    def reap() -> None:
+        children.reap()
+        process.send(signal.SIGKILL)
+        until(lambda: process.gone, "its end")
+
+    assert end_marked(tmp_path, [process], SystemClock(), reap) <= 1
+    assert not psutil.pid_exists(process.pid), "it waits for its parent to take note of its end"
+
+
 def test_ports_are_free_and_different() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20

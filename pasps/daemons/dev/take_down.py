@@ -53,8 +53,8 @@ def end_marked(home: Path, known: Iterable[ProcessRef], clock: Clock, reap: Call
     asked: dict[ProcessRef, Deadline] = {}
     known = list(known)
     while True:
-        reap()
         left = {*marked(home), *(process for process in (*known, *asked) if not process.gone)}
+        reap()  # after the look: of those that it found gone, none may be left for its parent to take note of
         if not left:
             return len(asked)
         if deadline.expired():
