@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import psutil
@@ -16,12 +18,13 @@ import pytest
 from benchmarks.reliability.subject import kill, wait_for
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
+from pasps.errors import PaspsError
 from tests.integration.applications import APPLICATIONS, Application
 from tests.integration.postgres_server import PostgresServer
 from tests.integration.run_process import pasps
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 TOTAL = 960
 RATE = 120
@@ -53,6 +56,8 @@ def submit(application: Application, cluster: DevCluster, home: Path, url: str) 
 
 def hurt(cluster: DevCluster, application: Application) -> bool:
     """Kill a worker; False until it runs, a part of its events has been stored, and its loop has planned."""
+    time.sleep(ASK_SECONDS)  # each question goes through the master and a driver to all workers
+    assert ended(cluster, application.name) is None, f"{application.name}: it ended before a worker of it was killed"
     if state_of(cluster, application.name) != "running":
         return False
     told: dict[str, Any] = client_of(cluster).call(application.name, "status", {}, 5.0)
@@ -63,34 +68,41 @@ def hurt(cluster: DevCluster, application: Application) -> bool:
     return True
 
 
+def summary_of(cluster: DevCluster, application: Application) -> dict[str, Any]:
+    """How it ended, after a worker of it was killed in the middle."""
+    name = application.name
+
+    def over() -> dict[str, Any] | None:
+        time.sleep(ASK_SECONDS)
+        return ended(cluster, name)
+
+    try:
+        wait_for(lambda: hurt(cluster, application), f"the middle of {name}", 120)
+        summary: dict[str, Any] = wait_for(over, f"the end of {name}", 90)
+    except TimeoutError as error:
+        with suppress(PaspsError):
+            error.add_note(f"it is {client_of(cluster).topology(name)}")
+            error.add_note(f"it answers {client_of(cluster).call(name, 'status', {}, 5.0)}")
+        raise
+    return summary
+
+
 def test_every_event_is_stored_once_though_each_loses_a_worker(
     cluster: DevCluster, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     postgres_server.create("applications")
     url = postgres_server.url("applications")
     monkeypatch.setenv("PASPS_TOKEN", cluster.state.token)
-    with ThreadPoolExecutor(SUBMITTED_AT_ONCE) as pool:
-        list(pool.map(lambda application: submit(application, cluster, tmp_path, url), APPLICATIONS))
-    unhurt, summaries = list(APPLICATIONS), dict[str, dict[str, Any]]()
+    submitting = Semaphore(SUBMITTED_AT_ONCE)
 
-    def all_ended() -> bool:
-        time.sleep(ASK_SECONDS)  # each question goes through the master and a driver to all workers
-        for application in APPLICATIONS:
-            if application in unhurt and hurt(cluster, application):
-                unhurt.remove(application)
-            elif application not in unhurt and application.name not in summaries and (summary := ended(cluster, application.name)):
-                summaries[application.name] = summary
-        return len(summaries) == len(APPLICATIONS)
+    def run(application: Application) -> dict[str, Any]:
+        with submitting:
+            submit(application, cluster, tmp_path, url)
+        # each by itself: one that runs does not wait for its turn, and is over after eight seconds
+        return summary_of(cluster, application)
 
-    try:
-        wait_for(all_ended, "the end of all", 180)
-    except TimeoutError as error:
-        for application in APPLICATIONS:
-            if application.name not in summaries:
-                told = client_of(cluster).call(application.name, "status", {}, 5.0) if state_of(cluster, application.name) else None
-                error.add_note(f"{application.name}, {'not hurt yet' if application in unhurt else 'hurt'}: {told}")
-        raise
-    for application in APPLICATIONS:
-        summary = summaries[application.name]
+    with ThreadPoolExecutor(len(APPLICATIONS)) as pool:
+        summaries = list(pool.map(run, APPLICATIONS))
+    for application, summary in zip(APPLICATIONS, summaries, strict=True):
         assert (summary["ended"], summary["left"]) == ("finished", {}), application.name
         application.check(url, TOTAL)
