@@ -31,7 +31,8 @@ def package(name: str = "counting", **more: Any) -> bytes:
     """A zip with nothing but its submission: what is checked is not looked at here."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("submission.json", encoded(Submission(name, "counting.py", **more)))
+        # not its name alone, which would be written with the time of day: equal ones have equal bytes
+        archive.writestr(zipfile.ZipInfo("submission.json"), encoded(Submission(name, "counting.py", **more)))
     return out.getvalue()
 
 
