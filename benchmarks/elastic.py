@@ -62,6 +62,7 @@ def _comparison(options: argparse.Namespace) -> tuple[Comparison, list[RunPlan]]
         interval_seconds=options.interval or (_QUICK_INTERVAL_SECONDS if quick else Setup().interval_seconds),
         timeout_seconds=options.timeout,
         workers=options.workers,
+        shared_queues=options.queues == "bolt",
         pasps_predictor=options.predictor,
         pasps=dict(_pair(text) for text in options.pasps),
     )
@@ -69,7 +70,7 @@ def _comparison(options: argparse.Namespace) -> tuple[Comparison, list[RunPlan]]
     row_seconds = options.row_seconds or (_QUICK_ROW_SECONDS if quick else 1.0)
     wish = Wish(rows, setup.peak_rate, row_seconds, options.first_row)
     prepared = prepare(options.trace.stem, read_trace(options.trace), wish)
-    directory = (options.work or _work_directory()) / (f"{prepared.name}-quick" if quick else prepared.name)
+    directory = (options.work or _work_directory()) / (prepared.name + "-quick" * quick + f"-{options.queues}")
     return Comparison(prepared, setup, directory.absolute()), run_plans(setup, options.targets)
 
 
@@ -173,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--interval", type=float, metavar="S", help=f"td (default: {Setup().interval_seconds:g})")
     add("--timeout", type=float, default=Setup().timeout_seconds, metavar="S", help="message time-out (default: %(default)g)")
     add("--workers", type=int, default=Setup().workers)
+    add("--queues", choices=("bolt", "replica"), default="bolt", help="one queue for a bolt in a worker, or one for each replica")
     add("--targets", type=_numbers, default=TARGETS, metavar="U,U", help="target utilisations of pasps (default: 0.6 to 1.2)")
     add("--predictor", default=Setup().pasps_predictor, help="the predictor of pasps (default: %(default)s)")
     add("--pasps", action="append", default=[], metavar="KEY=VALUE", help="a further option of the runs of pasps; several times")

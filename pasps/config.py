@@ -103,6 +103,7 @@ _ALL = (
     Key("pasps.worker.host", str, None, "Of a cluster: where workers listen, an address or a network; null: where they are reached"),
     Key("pasps.wire.pickle", bool, False, "Let values of any picklable type travel between workers"),
     Key("pasps.wire.max.frame.bytes", int, 64 << 20, "Largest frame; who sends more is cut off", "bytes", least=4096, most=2**31 - 1),
+    Key("pasps.shared.queues", bool, True, "Where any replica will do, those in a worker take from one queue; false: each has its own"),
     Key("pasps.receive.buffer.bytes", int, 16 << 20, "Most bytes of large tuples in the inbox of a replica", "bytes", least=1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
     Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps`, in a LocalCluster `static`"),
@@ -212,6 +213,7 @@ class Settings:
     wire_pickle: bool
     max_frame_bytes: int
     load_report_seconds: float
+    shared_queues: bool
     debug: bool
     error_throttle_seconds: float
     max_error_reports: int
@@ -242,6 +244,7 @@ class Settings:
             locality_band_seconds=conf["topology.locality.band"] / 1000,
             wire_pickle=conf["pasps.wire.pickle"],
             max_frame_bytes=conf["pasps.wire.max.frame.bytes"],
+            shared_queues=conf["pasps.shared.queues"],
             load_report_seconds=conf["pasps.load.report.interval.millis"] / 1000,
             debug=conf["topology.debug"],
             error_throttle_seconds=float(conf["topology.error.throttle.interval.secs"]),

@@ -29,6 +29,7 @@ class Setup:
     interval_seconds: float = 5.0
     timeout_seconds: float = 30.0
     workers: int = 2
+    shared_queues: bool = True
     pasps_predictor: str = "lr"
     pasps: Mapping[str, str] = field(default_factory=dict)
 
@@ -52,6 +53,7 @@ class Setup:
             "pasps.interval.secs": f"{self.interval_seconds:g}",
             "topology.message.timeout.secs": f"{self.timeout_seconds:g}",
             "topology.max.spout.pending": str(self.most_pending),
+            "pasps.shared.queues": str(self.shared_queues).lower(),
             # the paper's queue: what is under way waits at the bolts
             "topology.executor.receive.buffer.size": str(_QUEUE),
         }

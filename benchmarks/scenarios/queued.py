@@ -35,7 +35,7 @@ class Waiting(Bolt):
     def initialize(self, conf: Mapping[str, Any], ctx: TopologyContext) -> None:
         self.row = Board.shared().row(1 + ctx.task_index)
 
-    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+    async def process(self, tup: Tuple) -> None:
         await asyncio.sleep(_WAIT_SECONDS)
         self.row[COUNT] += 1
 

@@ -62,8 +62,8 @@ class ComponentPlan:
         return any(edge.grouping.kind in KEYED for edge in self.inputs)
 
     @property
-    def shared(self) -> bool:
-        """Whether its replicas in one worker take from one queue, because its senders do not mind which of them gets a tuple."""
+    def any_replica(self) -> bool:
+        """Whether any active replica will do for every tuple, as far as its senders are concerned."""
         return not self.is_spout and all(edge.grouping.kind in FREE for edge in self.inputs)
 
     @property

@@ -258,6 +258,8 @@ class Hosting:
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
         self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
+        self.shared = {name: plan.any_replica and self.settings[name].shared_queues for name, plan in blueprint.components.items()}
+        """Of which bolts the replicas here take from one inbox."""
         self._random = Random(ids.edges(1)[0])
 
     def bolt_executor(self, plan: ComponentPlan, replica: int) -> BoltExecutor:
@@ -282,7 +284,7 @@ class Hosting:
     def _inbox(self, plan: ComponentPlan) -> Inbox:
         """A new one, or that of the bolt in this worker."""
         release = releaser(self._ranks[plan.id], self.me, self._targets[plan.id], self._peers)
-        if not plan.shared:
+        if not self.shared[plan.id]:
             return Inbox(release)
         inbox = self.residents.inboxes.get(plan.id)
         if inbox is None:
@@ -319,7 +321,7 @@ class Hosting:
         random = Random(self._random.getrandbits(64))
         context = self.context(edge.source, 0, None)
         splitter = make_splitter(edge, fields, target.first_task, task_id, band, self.clock, random, context)
-        return Lane(edge, splitter, self._targets[edge.target], target.first_task, shared=target.shared)
+        return Lane(edge, splitter, self._targets[edge.target], target.first_task, shared=self.shared[edge.target])
 
     # ---- instances
 

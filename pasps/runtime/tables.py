@@ -271,13 +271,13 @@ class TableKeeper:
 
     def _sharers(self, name: str, routing: Routing, worker: str) -> int:
         """How many replicas stand behind a target of the bolt in that worker: all that are active there, when they share an inbox."""
-        if not self._blueprint.components[name].shared:
+        if not self._hosting.shared[name]:
             return 1
         return max(1, sum(routing.places[replica] == worker for replica in routing.active))
 
     def _view(self, name: str, routing: Routing) -> TargetView:
         targets, active = self._targets[name], routing.active
-        if self._blueprint.components[name].shared:
+        if self._hosting.shared[name]:
             active = queues_of(routing)
         local = frozenset(index for index in active if routing.places[index] == self._me)
         return TargetView(active, local, routing.pool, self.loads[name], lambda index: targets[index].room())

@@ -165,6 +165,7 @@ def test_settings_have_the_documented_defaults() -> None:
         wire_pickle=False,
         max_frame_bytes=64 * 1024 * 1024,
         load_report_seconds=0.1,
+        shared_queues=True,
         debug=False,
         error_throttle_seconds=10.0,
         max_error_reports=5,

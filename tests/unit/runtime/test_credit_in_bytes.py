@@ -243,7 +243,7 @@ def test_no_inbox_holds_more_bytes_than_it_may(workers: int) -> None:
             run.advance(0.01)
             for worker in run.workers.values():
                 for name, targets in worker.targets.items():
-                    sharers = 2 // workers if run.blueprint.components[name].shared else 1
+                    sharers = 2 // workers if worker.hosting.shared[name] else 1
                     most = max([most, *(target.outstanding / sharers for target in targets)])
         assert 0 < most <= 20
         assert sorted(row[0] for row in run.emitted["two"]["default"]) == list(range(300))

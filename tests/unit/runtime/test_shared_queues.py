@@ -98,6 +98,14 @@ def test_a_grouping_that_names_a_replica_or_task_is_obeyed(grouping: GroupingSpe
         assert sum(executed.values()) == 100
 
 
+def test_each_replica_has_its_own_queue_where_that_is_asked_for() -> None:
+    with StepRun(waiting(), 1, inputs={"numbers": rows(100)}, config={"pasps.shared.queues": False}) as run:
+        run.advance(0.1)
+        run.set_active("waits", 16)
+        run.run_to_end()
+        assert shares(run) == {0: 100}
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_slow_replica_gets_what_it_can_do_in_time(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Waits, "slow", 3)
