@@ -170,10 +170,10 @@ class ComponentStats:
     have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
-    so far: first emissions, and the backlog without what is in it only because a dead worker's emissions are to be made again.
-    It never rises by replays. `knows_backlog` says that every task lives and has told its backlog; else `due` counts what was
-    emitted, and may fall for a while. `held_back` rises while a task is not asked because what it emitted finds no room, or
-    because `topology.max.spout.pending` is reached; only its growth means anything.
+    so far: first emissions and the backlog. `restarts` is how often a task went on elsewhere after its worker had died: then `due`
+    jumps by what it emits again although it was done, and falls for a while. `knows_backlog` says that every task lives and has
+    told its backlog; else `due` counts what was emitted. `held_back` rises while a task is not asked because what it emitted finds
+    no room, or because `topology.max.spout.pending` is reached; only its growth means anything.
 
     `blocks`: calls on a worker's loop spend much of their time waiting, which holds up all else there; `execute_seconds` then
     holds that time.
@@ -196,6 +196,7 @@ class ComponentStats:
     replayed: int = 0
     due: int = 0
     knows_backlog: bool = False
+    restarts: int = 0
     held_back: int = 0
     kept: int = 0
     unfinished: int = 0

@@ -283,6 +283,8 @@ def _notes(situation: Situation | None) -> tuple[str, ...]:
     notes = [f"{name}: {time.note}" for name, time in times if time.note not in ("", NOTHING_EXECUTED)]
     if situation.interval.lower_bound:
         notes.append("the input is a lower bound: a spout was held back and does not tell its backlog")
+    if situation.interval.left_out:
+        notes.append(f"the input before {situation.interval.began:.1f} s is left out: {situation.interval.left_out}")
     forecast = situation.forecast
     if forecast is not None and forecast.source != "predictor" and forecast.why:
         notes.append(f"forecast: {forecast.source}, {forecast.why}")

@@ -77,7 +77,11 @@ class _Seen:
 
 
 class Monitor:
-    """`take` gets every snapshot, in order. What became due never falls: a dead worker's last counts may be missing for good."""
+    """`take` gets every snapshot, in order. What became due never falls: a dead worker's last counts may be missing for good.
+
+    Nobody knows what became due while a spout's worker died: its counters say again what it emits again. So the time from the last
+    snapshot before that to the first one after it belongs to no second and to no interval.
+    """
 
     def __init__(self, shape: TopologyShape) -> None:
         self.shape = shape
@@ -86,13 +90,23 @@ class Monitor:
         self._samples: tuple[float, ...] = ()
         self._offsets = dict.fromkeys(shape.spouts, 0.0)
         self._intervals = 0
+        self._left_out_seconds = 0.0
+        self._left_out: tuple[float, str] = (0.0, "")
+        """When intervals could begin again, and why not before."""
 
     def take(self, stats: Stats, machine: Machine, keep_seconds: float) -> str:
-        """Use a snapshot, unless it is not whole: returns why not, or nothing. Keeps those of the last `keep_seconds`."""
+        """Use a snapshot: returns why what it adds says nothing of the input, or nothing. Keeps those of the last `keep_seconds`."""
         problem = self._problem(stats)
         if problem:
             return problem
-        seen = _Seen(stats, machine, {name: self._due(name, stats) for name in self.shape.spouts})
+        again = self._goes_on_again(stats)
+        seen = _Seen(stats, machine, {name: self._due(name, stats, grows=not again) for name in self.shape.spouts})
+        if again:
+            since = self._snapshots[-1].uptime
+            self._left_out_seconds += seen.uptime - since
+            self._left_out = (seen.uptime, again)
+            self._snapshots.clear()
+            problem = f"the input since {since:.1f} s is left out: {again}"
         if len(self._snapshots) > 1 and self._snapshots[-1].uptime - self._snapshots[-2].uptime < keep_seconds / _KEPT:
             self._snapshots.pop()  # a long interval needs no begin for each of its seconds, and a snapshot of large pools is large
         self._snapshots.append(seen)
@@ -100,7 +114,7 @@ class Monitor:
         oldest = seen.uptime - keep_seconds - 1.0
         while len(self._snapshots) > 2 and self._snapshots[1].uptime <= oldest:
             self._snapshots.popleft()
-        return ""
+        return problem
 
     def _problem(self, stats: Stats) -> str:
         if not stats.complete:
@@ -108,12 +122,21 @@ class Monitor:
         if self._snapshots and stats.uptime_seconds - self._snapshots[-1].uptime < _PATIENCE_SECONDS:
             before = self._snapshots[-1].stats
             for name in self.shape.spouts:
+                if _lost(stats.components[name]) and not _lost(before.components[name]):
+                    return f"the snapshot is incomplete: the worker of spout {name!r} died"
                 if before.components[name].knows_backlog and not stats.components[name].knows_backlog:
                     return f"the snapshot is incomplete: spout {name!r} did not tell its backlog"
         return ""
 
-    def _due(self, name: str, stats: Stats) -> float:
-        """What became due at a spout so far, by its counters; a fall is waited out."""
+    def _goes_on_again(self, stats: Stats) -> str:
+        """Whether a spout's task took over from a dead one since the last snapshot, in words; else nothing."""
+        for name in self.shape.spouts if self._snapshots else ():
+            if stats.components[name].restarts > self._snapshots[-1].stats.components[name].restarts:
+                return f"spout {name!r} goes on after its worker died, and what it emits again is no new input"
+        return ""
+
+    def _due(self, name: str, stats: Stats, *, grows: bool) -> float:
+        """What became due at a spout so far, by its counters; a fall is waited out, and a jump is none unless it `grows`."""
         now = stats.components[name]
         if not self._snapshots:
             return float(now.due)
@@ -121,16 +144,18 @@ class Monitor:
         then, so_far = before.stats.components[name], before.due[name]
         if now.knows_backlog != then.knows_backlog:  # a backlog that comes into view, or leaves it, did not become due now
             self._offsets[name] = so_far + max(0, now.emitted_first - then.emitted_first) - now.due
+        if not grows:
+            self._offsets[name] = min(self._offsets[name], so_far - now.due)
         return max(so_far, now.due + self._offsets[name])
 
     def _sampled(self, now: _Seen) -> tuple[float, ...]:
         """Cut the line through all snapshots at each whole second before this one."""
-        course = self._course
-        course.append((now.uptime, sum(now.due.values())))
-        while len(course) > 1 and course[1][0] <= now.uptime - SAMPLES:
+        course, end = self._course, now.uptime - self._left_out_seconds
+        course.append((end, sum(now.due.values())))
+        while len(course) > 1 and course[1][0] <= end - SAMPLES:
             course.popleft()
-        seconds = min(SAMPLES, int(now.uptime - course[0][0] + _ROUNDING))
-        at = _read_off(course, [now.uptime - back for back in range(seconds, -1, -1)])
+        seconds = min(SAMPLES, int(end - course[0][0] + _ROUNDING))
+        at = _read_off(course, [end - back for back in range(seconds, -1, -1)])
         return tuple(max(0.0, after - before) for before, after in pairwise(at))
 
     def samples(self) -> tuple[float, ...]:
@@ -153,7 +178,9 @@ class Monitor:
             if snapshot.uptime > end.uptime - seconds + _SLACK or snapshot is end:
                 break
             begin = snapshot
-        return _interval(self.shape, begin, end, self._intervals)
+        again, why = self._left_out
+        late = begin.uptime == again and begin.uptime > end.uptime - seconds + _SLACK
+        return _interval(self.shape, begin, end, self._intervals, why if late else "")
 
 
 def _read_off(course: Iterable[tuple[float, float]], times: Iterable[float]) -> list[float]:
@@ -168,7 +195,11 @@ def _read_off(course: Iterable[tuple[float, float]], times: Iterable[float]) -> 
     return found
 
 
-def _interval(shape: TopologyShape, begin: _Seen, end: _Seen, number: int) -> Interval:
+def _lost(spout: ComponentStats) -> bool:
+    return any(task.state == "LOST" for task in spout.replicas.values())
+
+
+def _interval(shape: TopologyShape, begin: _Seen, end: _Seen, number: int, left_out: str) -> Interval:
     old, new = begin.stats, end.stats
     return Interval(
         number,
@@ -180,6 +211,7 @@ def _interval(shape: TopologyShape, begin: _Seen, end: _Seen, number: int) -> In
         end.machine.workers,
         end.machine.cores,
         busy_share(begin.machine, end.machine),
+        left_out,
     )
 
 

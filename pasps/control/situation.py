@@ -65,7 +65,8 @@ class BoltInterval:
 class Interval:
     """The difference of two complete snapshots. Times are the topology's uptime in seconds; `versions` those of the table.
 
-    `busy` is the share of all cores' time that anybody used; None: not known.
+    `busy` is the share of all cores' time that anybody used; None: not known. `left_out` says why it begins later than td before
+    its end, where what was before is not known.
     """
 
     number: int
@@ -77,6 +78,7 @@ class Interval:
     workers: int = 1
     cores: int = 1
     busy: float | None = None
+    left_out: str = ""
 
     @property
     def seconds(self) -> float:

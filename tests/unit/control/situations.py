@@ -192,6 +192,7 @@ class Course:
     complete: bool = True
     backlog: int | None = 0
     held_back: int = 0
+    restarts: int = 0
     crowded: bool = False
     uptime: float = 0.0
     total: float = 0.0
@@ -205,7 +206,7 @@ class Course:
         self.total += self.rate * seconds
         count = round(self.total)
         a = bolt_stats("a", {"s": count}, count, self.et, queued=self.queued, pool=self.pool, active=self.active.get("a", 1))
-        s = spout_stats("s", count, self.backlog, self.held_back)
+        s = spout_stats("s", count, self.backlog, self.held_back, restarts=self.restarts)
         return snapshot(round(self.uptime, 6), s, a, complete=self.complete)
 
     def machine(self) -> Machine:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pasps.control.explain import explained, headline
 from pasps.control.plan import BoltPlan, Plan
 from pasps.control.policies import BUILT_IN, Policy
 from pasps.control.situation import Situation
@@ -209,6 +210,28 @@ def test_a_worker_s_death_gives_neither_a_negative_rate_nor_a_jump() -> None:
     inputs = [record.plan.input for record in bench.records if record.plan.input is not None]
     assert all(0 <= given <= 20 for given in inputs)
     assert inputs[-1] == 20
+
+
+AGAIN = "spout 's' goes on after its worker died, and what it emits again is no new input"
+
+
+@pytest.mark.parametrize("policy", [PASPS, PRESPS])
+def test_what_a_spout_emits_again_after_its_worker_s_death_is_no_input_and_the_record_says_so(policy: Policy) -> None:
+    bench = Bench(policy, interval_seconds=10)
+    bench.run(10)
+    bench.course.restarts, bench.course.total = 1, bench.course.total + 1000
+    bench.run(1)
+    assert bench.records[-1].plan.held == f"the input since 10.0 s is left out: {AGAIN}"
+    assert headline(bench.records[-1]).startswith("held: the input since 10.0 s is left out: spout 's' goes on after its worker died")
+    bench.run(1)
+    made = bench.records[-1]
+    assert (made.uptime, made.plan.held) == (12.0, "")
+    assert made.notes == (f"the input before 11.0 s is left out: {AGAIN}",)
+    assert f"the input before 11.0 s is left out: {AGAIN}" in explained(bench.records, "a", at="12")
+    bench.run(30)
+    assert bench.records[-1].notes == ()
+    assert bench.course.active.get("a", 1) <= 2, "the jump alone would ask for eight"
+    assert {samples for asked, _, _ in bench.forecasts.asked for samples in asked} <= {10.0}
 
 
 def test_who_corrects_does_not_wait_for_a_predictor_that_hangs() -> None:

@@ -117,6 +117,65 @@ def test_a_backlog_that_becomes_known_did_not_become_due_now() -> None:
     assert watching(*silent, *telling).samples() == pytest.approx((10.0,) * 7)
 
 
+# ---- a spout that goes on after its worker died
+
+
+def restarted(uptime: float, due: int, *, backlog: int | None = 0, restarts: int = 1, state: str = "ACTIVE") -> Stats:
+    lives = {0: ReplicaStats(0, "w0", state, 0, 0, 0, 0, 0, 0.0)}
+    spout = spout_stats("s", due, backlog, restarts=restarts, replicas=lives)
+    return snapshot(uptime, spout, bolt_stats("a", {"s": due}, due, 0.1))
+
+
+def test_the_interval_in_which_a_spout_went_on_after_its_worker_died_is_left_out() -> None:
+    """340 events are in its backlog again, and how many of the others became due meanwhile nobody knows."""
+    monitor = watching(*(at(second, 100 * second, backlog=20) for second in range(4)))
+    again = restarted(5, 300 + 340, backlog=360)
+    assert monitor.take(again, MACHINE, TD) == (
+        "the input since 3.0 s is left out: spout 's' goes on after its worker died, and what it emits again is no new input"
+    )
+    assert monitor.samples() == (100.0,) * 3
+    assert monitor.interval(TD) is None
+    assert monitor.take(restarted(6, 740, backlog=460), MACHINE, TD) == ""
+    assert monitor.samples() == (100.0,) * 4
+    found = last(monitor)
+    assert (found.began, found.ended, found.due, found.bolts["a"].processed) == (5, 6, 100, 100)
+    assert found.left_out == "spout 's' goes on after its worker died, and what it emits again is no new input"
+
+
+def test_an_interval_that_is_whole_again_does_not_speak_of_it() -> None:
+    monitor = watching(*(at(second, 100 * second) for second in range(4)))
+    for second in range(4, 9):
+        monitor.take(restarted(second, 100 * second), MACHINE, 3.0)
+    assert [bool(last(monitor, seconds).left_out) for seconds in (1.0, 2.0, 3.0, 4.0, 5.0, 100.0)] == [False] * 4 + [True] * 2
+
+
+def test_what_was_in_flight_and_is_emitted_again_is_no_input_where_nobody_tells_a_backlog() -> None:
+    """Of 300 that it had emitted 80 come again: they do not count as emitted once it has died, and not twice afterwards."""
+    monitor = watching(*(at(second, 100 * second, backlog=None) for second in range(4)))
+    monitor.take(restarted(4, 220, backlog=None), MACHINE, TD)
+    for second, emitted in [(5, 300), (6, 400)]:
+        monitor.take(restarted(second, emitted, backlog=None), MACHINE, TD)
+    assert monitor.samples() == (100.0,) * 3 + (0.0, 100.0)
+
+
+def test_it_is_left_out_of_every_spout_s_input() -> None:
+    def two(uptime: float, s: int, t: int, restarts: int) -> Stats:
+        spouts = spout_stats("s", s, 0, restarts=restarts), spout_stats("t", t, 0)
+        return snapshot(uptime, *spouts, bolt_stats("a", {"s": s, "t": t}, s + t))
+
+    monitor = watching(two(0, 0, 0, 0), two(1, 100, 10, 0), two(2, 500, 20, 1), two(3, 600, 30, 1), of=TWO)
+    assert monitor.samples() == (110.0, 110.0)
+    assert {name: spout.due for name, spout in last(monitor).spouts.items()} == {"s": 100, "t": 10}
+
+
+def test_while_a_task_of_a_spout_lives_nowhere_no_snapshot_is_whole_for_a_while() -> None:
+    monitor = watching(*(at(second, 100 * second, backlog=None) for second in range(3)))
+    gone = [restarted(second, 200, backlog=None, restarts=0, state="LOST") for second in range(3, 20)]
+    problems = [monitor.take(stats, MACHINE, TD) for stats in gone]
+    assert problems == ["the snapshot is incomplete: the worker of spout 's' died"] * 9 + [""] * 8
+    assert monitor.samples()[:2] == (100.0, 100.0)
+
+
 # ---- counters that fall, as when a worker dies
 
 

@@ -194,6 +194,13 @@ def test_what_is_emitted_again_after_a_crash_does_not_become_due_again() -> None
     assert due([task(0, "w1", 360, replayed=350, backlog=310)], dead) == 820
 
 
+def test_how_often_a_spout_s_tasks_went_on_elsewhere_is_told() -> None:
+    both = [task(0, "w0", 5), task(1, "w1", 5)]
+    gone = [task(0, "w0", 9), task(1, "w1", 3), task(0, "w0", 2)]
+    assert [logs(both, gone[:count]).restarts for count in range(4)] == [0, 1, 2, 3]
+    assert logs(both[:1], both[1:]).restarts == 0, "nobody has taken over yet"
+
+
 def test_a_debt_larger_than_the_backlog_takes_nothing_from_what_was_emitted() -> None:
     assert due([task(0, "w1", 0, backlog=10, debt=25)], [task(0, "w0", 500)]) == 500
 
