@@ -84,8 +84,8 @@ class ReplicaCounts:
     bolt's hands (on its thread, or awaited), `kept` ones are neither acked nor failed although their call is over.
     `unfinished` instances have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
-    Of a spout task: `queued` was emitted and waits for the end of its step. `debt` is how much it is still to emit again
-    of what a dead worker had emitted, and part of its `backlog`. `held_back` counts when it was not asked for want of room.
+    Of a spout task: `queued` was emitted and waits for the end of its step. `pending` is in flight: tracked, and neither acked nor
+    failed. `held_back` counts when it was not asked for want of room.
     """
 
     component: str
@@ -103,8 +103,8 @@ class ReplicaCounts:
     failed: int = 0
     errors: int = 0
     replayed: int = 0
+    pending: int = 0
     backlog: int | None = None
-    debt: int = 0
     held_back: int = 0
     kept: int = 0
     unfinished: int = 0
@@ -240,24 +240,11 @@ class LinkCounts:
 
 
 @dataclass(slots=True)
-class SpoutProgress:
-    """How far a spout task is: `first` emissions so far, of which `covered` lie before `position`; values pickled.
-
-    `exact`: the spout itself said how many those are, so that no `last_id` is needed to tell what comes again after a crash.
-    """
-
-    task: int
-    pending: int
-    first: int = 0
-    position: bytes | None = None
-    covered: int = 0
-    last_id: bytes | None = None
-    exact: bool = False
-
-
-@dataclass(slots=True)
 class WorkerCounts:
-    """Everything one worker counts, taken between two steps. `parked` are rows without credit, by edge."""
+    """Everything one worker counts, taken between two steps. `parked` are rows without credit, by edge.
+
+    `positions` are what spout tasks saved last, by task id, pickled: not counted, but told in the same breath.
+    """
 
     worker: str
     incarnation: int
@@ -265,7 +252,13 @@ class WorkerCounts:
     replicas: list[ReplicaCounts]
     links: list[LinkCounts]
     parked: dict[int, int]
-    spouts: list[SpoutProgress]
+    positions: dict[int, bytes]
     latency: dict[int, int]
     latency_total: float
     unsettled: int = 0
+
+    def died(self) -> None:
+        """These were the last ones: what was in flight from its spouts comes again, and is emitted for the first time then."""
+        for replica in self.replicas:
+            replica.replayed += replica.pending
+            replica.pending = 0

@@ -91,7 +91,7 @@ class Spout(Component):
         """
         self._not_running("emit_batch")
 
-    def save_position(self, value: Any, covers: int | None = None) -> None:
+    def save_position(self, value: Any) -> None:
         """Note where to go on after this spout's worker died: `ctx.position` of the instance that takes over.
 
         Returns at once. Kept about once a second, the newest wins, so the last ones may be lost: what was emitted after the
@@ -99,12 +99,6 @@ class Spout(Component):
 
         Args:
             value: Anything that pickles, into 512 KiB. What does not is reported when it is to be kept, and the one before stands.
-            covers: How many events lie before it, counted from where this instance began. So that it is known how many of the
-                due events are emitted again after a crash, and the input does not seem to jump. None: as many as are done,
-                which is too many for a position that waits for the oldest.
-
-        Raises:
-            InvalidError: `covers` is no whole number of at least 0; the position before it stands.
         """
         self._not_running("save_position")
 

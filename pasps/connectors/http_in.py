@@ -53,7 +53,6 @@ class HttpSpout(Spout):
         self._intake = Intake(self._settings, room, self._desk.hand_in, self.clock)
         self._server: HttpServer | None = None
         self._active = False
-        self._emitted = 0
         self._busy_until = self._reopen_at = 0.0
         try:
             self._open()
@@ -118,8 +117,6 @@ class HttpSpout(Spout):
             self._desk.refuse(exchange, Answer(500, "the topology could not emit it; its errors say why"))
             raise
         self._desk.sent(exchange, ids)
-        self._emitted += len(ids)
-        self.save_position(self._emitted, self._emitted)  # nothing is emitted again after a crash: what clients send again is new
 
     # ---- fates
 
@@ -148,7 +145,7 @@ class HttpSpout(Spout):
     def activate(self) -> None:
         """Accept requests."""
         self._active = self._intake.accepting = True
-        self.save_position(self._emitted, self._emitted)
+        self.save_position(True)  # that this task had its port
 
     def deactivate(self) -> None:
         """Answer 503 from now on, and to what was not emitted; what is in flight is answered when it is done."""

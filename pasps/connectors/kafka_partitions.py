@@ -64,13 +64,6 @@ class Partition:
         position = self.begins if self.position is None else self.position
         return None if position is None or self.end is None else max(0, self.end - position)
 
-    @property
-    def unsettled(self) -> int:
-        """Offsets that were taken, and would be given out again now."""
-        if self.position is None:
-            return 0
-        return self.position - self.committed if self.committed is not None else len(self._open)
-
     def arrived(self, offset: int) -> None:
         """A message was read, and waits."""
         if self.position is None:
@@ -101,10 +94,6 @@ class Partitions:
         self.owned: dict[Key, Partition] = {}
         self.assigned = False
         """Whether the group has said what this task has, be it nothing."""
-        self.taken = 0
-        """Messages over the whole life, of partitions that are gone too."""
-        self.settled = 0
-        """How many of them this task would not be given again, when that was looked at last."""
 
     def assign(self, keys: list[Key]) -> None:
         """These are this task's from now on."""
@@ -117,7 +106,6 @@ class Partitions:
         for key in keys:
             self.owned.pop(key, None)
         self.assigned = bool(self.owned)
-        self.settle()
 
     def owns(self, partition: Any) -> bool:
         """Whether it is still this task's."""
@@ -132,10 +120,6 @@ class Partitions:
         """The broker has it."""
         if key in self.owned:
             self.owned[key].committed = offset
-
-    def settle(self) -> None:
-        """See how much is settled now. Of partitions that are gone all is, as far as this task can be given it again."""
-        self.settled = self.taken - sum(partition.unsettled for partition in self.owned.values())
 
     def backlog(self) -> int | None:
         """Over all partitions; None while the group or one of them has not said."""

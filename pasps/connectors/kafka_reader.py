@@ -180,7 +180,6 @@ class KafkaReader(Reader):
                     self._parts.committed(key_of(partition), partition.offset)
                 elif failed.name() not in _MOVING:
                     self.tell(f"{words_of(failed)}; offset {partition.offset} of {key_of(partition)} is not committed, and tried again")
-            self._parts.settle()
 
     def _on_error(self, error: Any) -> None:
         self._broken |= error.fatal()
@@ -203,7 +202,6 @@ class KafkaReader(Reader):
                     most_bytes -= item.size
                 else:
                     partition.reach(item[1])
-            self._parts.taken += len(found)
             if self._ahead.is_low():
                 self._lock.notify()
         return found
@@ -233,10 +231,6 @@ class KafkaReader(Reader):
         """The lag of this task's partitions."""
         with self._lock:
             return self._parts.backlog()
-
-    def settled(self) -> int:
-        """As of the last commit."""
-        return self._parts.settled
 
 
 def _item(partition: Partition, message: Any) -> tuple[Event | _End, int]:

@@ -78,7 +78,7 @@ class FollowedFile:
     """
 
     __slots__ = (
-        "_head", "_here", "_idle_at", "_long", "_seen_ns", "changed_ns", "device", "emitted", "ended", "final", "grew_at", "handle",
+        "_head", "_here", "_idle_at", "_long", "_seen_ns", "changed_ns", "device", "ended", "final", "grew_at", "handle",
         "inode", "left_at", "life", "lost", "name", "offset", "path", "pending", "size",
     )  # fmt: skip
 
@@ -91,10 +91,8 @@ class FollowedFile:
         """As last seen."""
         self.changed_ns = 0
         """When it was written to last, as last seen."""
-        self.emitted = 0
-        """Lines so far, of this instance."""
-        self.pending: dict[int, tuple[int, bytes]] = {}
-        """By offset, in order: how many lines were emitted before it, and the line. What failed stays until it is acked."""
+        self.pending: dict[int, bytes] = {}
+        """Lines by offset, in order. What failed stays until it is acked."""
         self.handle: int | None = None
         self.grew_at = 0.0
         self.left_at: float | None = None
@@ -262,10 +260,6 @@ class FollowedFile:
         if self._long is not None:
             offset, mark = self._long.start, self._long
         if self.pending:
-            offset, (_, line) = next(iter(self.pending.items()))
+            offset, line = next(iter(self.pending.items()))
             mark = Mark.of(line[:_MARK_BYTES], offset)
         return Place(self.path, self.inode, self.name, self.life, offset, self._head, mark, offset == self.size)
-
-    def done_lines(self) -> int:
-        """How many of the lines that this instance emitted lie before that place."""
-        return next(iter(self.pending.values()))[0] if self.pending else self.emitted

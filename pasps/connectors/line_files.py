@@ -217,10 +217,6 @@ class LineFiles:
         """Where to go on, for each file that can be read again."""
         return self._flight.places(self._files.values())
 
-    def done_lines(self) -> int:
-        """How many of the emitted lines lie before those places."""
-        return self._flight.done_lines(self._files.values())
-
     def close(self) -> None:
         """Close all files."""
         self._open.close_all()

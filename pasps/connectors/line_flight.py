@@ -14,7 +14,6 @@ class LinesInFlight:
         self._named: dict[str, FollowedFile] = {}
         self._parting: dict[str, FollowedFile] = {}
         """Over, with lines pending."""
-        self._done_lines = 0
 
     def begin(self, file: FollowedFile) -> None:
         """Lines of it are about to be emitted. Open."""
@@ -26,13 +25,12 @@ class LinesInFlight:
             self._parting[file.name] = file
         else:
             self._named.pop(file.name, None)
-            self._done_lines += file.emitted
 
     def pending(self, name: str, offset: int) -> tuple[FollowedFile, bytes] | None:
         """A line that is in flight or has failed, and its file; None when it is neither."""
         file = self._named.get(name)
         line = None if file is None else file.pending.get(offset)
-        return None if file is None or line is None else (file, line[1])
+        return None if file is None or line is None else (file, line)
 
     def done(self, name: str, offset: int) -> bytes | None:
         """A line is acked or put aside: gives it; None when it was not pending."""
@@ -42,13 +40,8 @@ class LinesInFlight:
             return None
         if not file.pending and self._parting.pop(name, None) is not None:
             self.over(file)
-        return line[1]
+        return line
 
     def places(self, files: Iterable[FollowedFile]) -> tuple[Place, ...]:
         """Where to go on, for each file that can be read again; `files` are those that are not over."""
         return tuple(file.place() for file in [*self._parting.values(), *files] if not file.lost)
-
-    def done_lines(self, files: Iterable[FollowedFile]) -> int:
-        """How many of the emitted lines lie before those places."""
-        known = [*self._parting.values(), *files]
-        return self._done_lines + sum(file.emitted if file.lost else file.done_lines() for file in known)

@@ -123,12 +123,12 @@ class LineSpout(Spout):
     def _emit_piece(self, file: FollowedFile, piece: Piece) -> None:
         rows: list[Sequence[Any]] = []
         ids: list[LineId] = []
-        kept: dict[int, tuple[int, bytes]] = {}
+        kept: dict[int, bytes] = {}
         path, offset = _shown(file.path), piece.start
         for line in piece.lines:
             row = self._row(file, path, offset, line)
             if row is not None:
-                kept[offset] = (file.emitted + len(rows), line)
+                kept[offset] = line
                 rows.append(row)
                 ids.append((file.name, offset))
             offset += len(line) + 1
@@ -138,9 +138,8 @@ class LineSpout(Spout):
             problem = f"has {length} bytes, more than 'lines.max.bytes' ({self._settings.most_bytes})"
             self._put_aside(path, start, problem)
         file.pending |= kept
-        file.emitted += len(rows)
         self._pending += len(rows)
-        self._pending_bytes += sum(len(line) for _, line in kept.values())
+        self._pending_bytes += sum(map(len, kept.values()))
         if self._lines_read >= _LINES_OF_MEAN:
             self._bytes_read, self._lines_read = self._bytes_read // 2, self._lines_read // 2
         self._bytes_read += offset - piece.start
@@ -224,7 +223,7 @@ class LineSpout(Spout):
         if now < self._save_at and (self._pending or not self._over):
             return
         self._save_at = now + _SAVE_SECONDS
-        self.save_position(LinePosition(self._files.places(), self._bytes_read, self._lines_read), self._files.done_lines())
+        self.save_position(LinePosition(self._files.places(), self._bytes_read, self._lines_read))
 
     def close(self) -> None:
         """Close the files."""

@@ -125,10 +125,6 @@ class Reader(ABC):
     def backlog(self) -> int | None:
         """Events that are due and were not taken yet; None while that is not known."""
 
-    @abstractmethod
-    def settled(self) -> int:
-        """How many of the events that were taken the server knows to be done: it will not give them out again."""
-
     def news(self) -> list[str]:
         """What was told since the last call."""
         found = []
@@ -151,7 +147,7 @@ class ReadAheadSpout(Spout):
     """Emits what a reader reads, each event until it is acked, or is given up; none is dropped unseen.
 
     A subclass makes its reader in `initialize` and hands it to `read_from`. What is in flight is bounded in number and in bytes.
-    Where to go on after a crash is the server's to know, so the position that is saved says only how much that is.
+    Where to go on after a crash is the server's to know, so no position is saved.
     """
 
     clock: ClassVar[Clock] = SystemClock()
@@ -166,7 +162,6 @@ class ReadAheadSpout(Spout):
         self._open = 0
         """Events that were taken and are neither done nor put aside."""
         self._open_bytes = 0
-        self._settled = 0
         reader.start()
 
     def values(self, record: Any) -> Sequence[Any] | None:
@@ -267,7 +262,3 @@ class ReadAheadSpout(Spout):
         """Pass on what the reader's thread cannot: it may call nothing of the runtime's."""
         for problem in self._reader.news():
             self.ctx.report_error(problem)
-        settled = self._reader.settled()
-        if settled != self._settled:
-            self._settled = settled
-            self.save_position(None, settled)

@@ -51,7 +51,6 @@ class RedisReader(Reader):
         self._unread = 0
         self._share: int | None = None
         """This task's part of the lag as it was told last, less what this task was given since: over all tasks that adds up."""
-        self._settled = 0
         self._claim_after = FIRST
         self._look_at = self._hold_at = self._claim_at = self._try_at = self._tell_at = 0.0
         self._pause = 0.0
@@ -109,7 +108,6 @@ class RedisReader(Reader):
                 break
             self._group.ack(self._sending)
             self._held.difference_update(self._sending)
-            self._settled += len(self._sending)
             self._sending = []
 
     def _keep_in_touch(self, now: float) -> None:
@@ -223,7 +221,3 @@ class RedisReader(Reader):
         """This task's share of what was given to nobody, and what it was given and has not taken."""
         share = self._share
         return None if share is None else max(0, share + len(self._ahead) + self._unread)
-
-    def settled(self) -> int:
-        """What Redis has acked."""
-        return self._settled

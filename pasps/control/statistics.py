@@ -53,7 +53,7 @@ def stats_of(
         replayed=replayed,
         acked=sum(replica.acked for replica in spouts),
         failed=sum(replica.failed for replica in spouts),
-        pending=sum(spout.pending for counts in living.values() for spout in counts.spouts),
+        pending=sum(replica.pending for counts in living.values() for replica in counts.replicas),
         table_version=table.version,
         complete=bool(table.workers)
         and all(worker in living and living[worker].incarnation == incarnation for worker, incarnation in table.workers.items()),
@@ -136,11 +136,7 @@ def _component(
 
 
 def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict[str, Any]:
-    """What only a spout's counters say.
-
-    What a dead worker had emitted is counted already. While it is emitted again, it is in the new task's backlog too, for as
-    much as the debt says; so it is taken out of there.
-    """
+    """What only a spout's counters say."""
     replayed = sum(r.replayed for r, _ in tasks)
     first = sum(sum(r.emitted.values()) for r, _ in tasks) - replayed
     living = [r for r, alive in tasks if alive]
@@ -148,7 +144,7 @@ def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict
     return {
         "emitted_first": first,
         "replayed": replayed,
-        "due": first + sum(r.queued + max(0, (r.backlog or 0) - r.debt) for r in living),
+        "due": first + sum(r.queued + (r.backlog or 0) for r in living),
         "knows_backlog": len(told) == plan.pool,
         "restarts": len(tasks) - len({r.replica for r, _ in tasks}),
         "held_back": sum(r.held_back for r, _ in tasks),

@@ -11,8 +11,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.control.news import News
 from pasps.control.statistics import latencies, stats_of
-from pasps.daemons.messages import Counts, Cut, Start
-from pasps.daemons.progress import Progress
+from pasps.daemons.messages import Counts, Cut
 from pasps.daemons.worker_link import WorkerLink
 from pasps.metrics import RECENT_SECONDS, Histogram, Stats, WorkerCounts
 
@@ -32,8 +31,8 @@ class _Answer:
 class Census:
     """One for each topology. `take` is given every `Counts` that comes, asked for or not."""
 
-    def __init__(self, blueprint: Blueprint, clock: Clock, starts: Mapping[int, Start] | None = None) -> None:
-        """`starts`: where the spout tasks were when another master ended."""
+    def __init__(self, blueprint: Blueprint, clock: Clock, positions: Mapping[int, bytes] | None = None) -> None:
+        """`positions`: where the spout tasks were when another master ended."""
         self._blueprint = blueprint
         self._clock = clock
         self._began = clock.now()
@@ -42,8 +41,9 @@ class Census:
         self._dead: list[WorkerCounts] = []
         self._living: dict[str, WorkerCounts] = {}
         self._noted: deque[tuple[float, Histogram]] = deque()
-        self._progress = Progress(starts)
         self._news = News()
+        self.positions = dict(positions or {})
+        """What each spout task saved last, pickled: where it goes on when its worker dies."""
         self.spouts = [name for name, plan in blueprint.components.items() if plan.is_spout]
         self.spout_tasks = [task for name in self.spouts for task in blueprint.components[name].tasks]
 
@@ -62,7 +62,7 @@ class Census:
         del self._answers[k]
         table = live()
         alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
-        at = max((a.at for a in alive.values() if a.counts.spouts), default=self._clock.now())
+        at = max((a.at for a in alive.values() if any(r.component in self.spouts for r in a.counts.replicas)), default=self._clock.now())
         living = {worker: answer.counts for worker, answer in alive.items()}
         # a worker that is busy with a call for so long: what it told last stays counted, and the snapshot is not complete
         late = [c for worker, c in self._living.items() if worker not in living and table.workers.get(worker) == c.incarnation]
@@ -73,7 +73,7 @@ class Census:
         """Counters of a worker."""
         link.counts = message.counts
         self._living[link.worker] = message.counts
-        self._progress.take(message.counts)
+        self.positions |= message.counts.positions
         self._note(self._clock.now())
         answers = self._answers.get(message.k)
         if answers is not None:
@@ -83,10 +83,10 @@ class Census:
     def bury(self, link: WorkerLink) -> None:
         """A worker is gone: what it had counted last stays counted."""
         if link.counts is not None:
+            link.counts.died()
             self._dead.append(link.counts)
             if self._living.get(link.worker) is link.counts:
                 del self._living[link.worker]
-            self._progress.died(link.counts)
         self._news.tell()
 
     def _note(self, now: float) -> None:
@@ -99,7 +99,3 @@ class Census:
     def _latencies_before(self, moment: float) -> Histogram | None:
         """All latencies as they were known then; None: nothing was known yet."""
         return next((histogram for at, histogram in reversed(self._noted) if at <= moment), None)
-
-    def starts(self) -> dict[int, Start]:
-        """Where each spout task would go on."""
-        return self._progress.starts(self.spout_tasks)

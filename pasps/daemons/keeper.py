@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pasps.activation import ActivationTable
-from pasps.daemons.messages import Address, RegisterAt, Start
+from pasps.daemons.messages import Address, RegisterAt
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a topology goes on that ran before: after which table, with how many active replicas, and where each spout task was."""
+    """Where a topology goes on that ran before: after which table, with how many active replicas, from what the spouts had saved."""
 
     version: int = 0
     active: Mapping[str, int] = field(default_factory=dict)
-    starts: Mapping[int, Start] = field(default_factory=dict)
+    positions: Mapping[int, bytes] = field(default_factory=dict)
 
 
 class Keeper(Protocol):
@@ -36,8 +36,8 @@ class Keeper(Protocol):
     def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
         """That table is published. `places`: the host of each worker."""
 
-    def reached(self, starts: Mapping[int, Start]) -> None:
-        """So far the spout tasks are."""
+    def reached(self, positions: Mapping[int, bytes]) -> None:
+        """So far the spout tasks are: what each saved last, pickled."""
 
     def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
         """Where these workers registered, as far as is known."""
@@ -64,7 +64,7 @@ class NoKeeper:
     def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
         """See `Keeper`."""
 
-    def reached(self, starts: Mapping[int, Start]) -> None:
+    def reached(self, positions: Mapping[int, bytes]) -> None:
         """See `Keeper`."""
 
     def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:

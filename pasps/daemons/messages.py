@@ -8,14 +8,6 @@ from pasps.activation import ActivationTable
 from pasps.metrics import WorkerCounts
 
 
-class Start(msgspec.Struct, frozen=True):
-    """Where a spout task goes on; values pickled."""
-
-    position: bytes | None
-    debt: int
-    until: bytes | None
-
-
 class Address(msgspec.Struct, frozen=True):
     """Where a worker listens for its peers."""
 
@@ -43,7 +35,8 @@ class Launch(msgspec.Struct, tag="launch"):
     workers: int
     blueprint: bytes
     table: ActivationTable
-    starts: dict[int, Start]
+    positions: dict[int, bytes]
+    """What spout tasks saved last, by task id, pickled."""
     secret: bytes
     sys_path: list[str]
     host: str = "127.0.0.1"
@@ -62,7 +55,7 @@ class Table(msgspec.Struct, tag="table"):
     """Route by this table."""
 
     table: ActivationTable
-    starts: dict[int, Start]
+    positions: dict[int, bytes]
 
 
 class Awake(msgspec.Struct, tag="awake"):

@@ -79,7 +79,7 @@ class Repair:
         while True:
             await asyncio.sleep(await self._note_death(worker, failure))
             try:
-                link = await self._workforce.launch(worker, lambda: self._publisher.table, self._census.starts)
+                link = await self._workforce.launch(worker, lambda: self._publisher.table, lambda: self._census.positions)
                 await self._join(link)
                 break
             except PaspsError as error:

@@ -83,7 +83,7 @@ class TopologyMaster:
         self.workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone, self._keeper)
         self._homes = Homes(blueprint, self._keeper.resume)
         self.publisher = TablePublisher(self._homes.before(self.workforce.ids), self._send_table, self._keeper.intend)
-        self._census = Census(blueprint, clock, self._keeper.resume.starts)
+        self._census = Census(blueprint, clock, self._keeper.resume.positions)
         self._finished: set[int] = set()
         self._asked: tuple[str, int] | None = None  # whose `finish` was asked for last, and of how many instances
         self._blocking: set[str] = set()
@@ -108,7 +108,7 @@ class TopologyMaster:
             links = await self.workforce.gather()
             self.publisher.begin(self._homes.settle(links))
             await self._keeper.intend(self.publisher.table, self.workforce.hosts())
-            await self.workforce.start(links, self.publisher.table, self._census.starts())
+            await self.workforce.start(links, self.publisher.table, self._census.positions)
         except BaseException:
             await self.close()
             raise
@@ -148,7 +148,7 @@ class TopologyMaster:
 
     def _send_table(self, worker: str, table: ActivationTable) -> None:
         self._keeper.acted(table, self.workforce.hosts())
-        self.workforce.send(worker, Table(table, self._census.starts()))
+        self.workforce.send(worker, Table(table, self._census.positions))
 
     def _broadcast(self, message: ToWorker) -> None:
         for worker in self.publisher.table.workers:
@@ -171,7 +171,7 @@ class TopologyMaster:
             case Counts():
                 self._census.take(link, message)
                 self._warn_of_blocking(message.counts)
-                self._keeper.reached(self._census.starts())
+                self._keeper.reached(self._census.positions)
             case Finished(task, done):
                 (self._finished.add if done else self._finished.discard)(task)
                 self._news.tell()

@@ -41,7 +41,6 @@ from pasps.daemons.messages import (
     Problem,
     ReadLog,
     RegisterAt,
-    Start,
     Table,
     ToWorker,
     Unmovable,
@@ -50,7 +49,6 @@ from pasps.daemons.step_loop import StepLoop, fail
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import EmitError, PaspsError
 from pasps.ids import IdSource
-from pasps.runtime.hosting import SpoutStart
 from pasps.runtime.reports import Throttle, plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.worker import GARBAGE_THRESHOLDS, Worker
@@ -143,7 +141,7 @@ class WorkerProcess:
         if isinstance(message, Dial):
             self._keep(self._dial(message.peers))
         elif isinstance(message, Table):
-            self._worker.apply(message.table, _starts(message.starts))
+            self._worker.apply(message.table, message.positions)
         elif isinstance(message, Awake):
             if message.awake:
                 self._worker.activate()
@@ -219,7 +217,7 @@ class WorkerProcess:
             on_refused=self._on_refused,
         )
         self._steps.drive(self._worker)
-        self._worker.apply(launch.table, _starts(launch.starts))
+        self._worker.apply(launch.table, launch.positions)
 
     def _unmovable(self, blueprint: Blueprint) -> list[Unmovable]:
         found = []
@@ -277,10 +275,6 @@ class WorkerProcess:
         self._control.send(Closed())
         self.done = True
         self._loop.stop()
-
-
-def _starts(starts: dict[int, Start]) -> dict[int, SpoutStart]:
-    return {task: SpoutStart.unpickled(start.position, start.debt, start.until) for task, start in starts.items()}
 
 
 def _told(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launcher import Launcher
 from pasps.daemons.keeper import Keeper
-from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Start, Stuck, ToWorker, Unmovable
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Stuck, ToWorker, Unmovable
 from pasps.daemons.worker_link import WorkerLink
 from pasps.errors import BrokenError, InvalidError
 
@@ -71,23 +71,23 @@ class Workforce:
         """
         return await asyncio.gather(*map(self._process, self.ids))
 
-    async def start(self, links: Sequence[WorkerLink], table: ActivationTable, starts: dict[int, Start]) -> None:
+    async def start(self, links: Sequence[WorkerLink], table: ActivationTable, positions: dict[int, bytes]) -> None:
         """Tell them; back when every one is initialized and connected to the others.
 
         Raises:
             WorkerStartError, BrokenError: one did not come up; the others may run, until `end`.
         """
-        await asyncio.gather(*(self._introduce(link, table, starts, restarted=False) for link in links))
+        await asyncio.gather(*(self._introduce(link, table, positions, restarted=False) for link in links))
         await asyncio.gather(*(self.connect(link, self.ids[:i]) for i, link in enumerate(links)))
 
-    async def launch(self, worker: str, table: Callable[[], ActivationTable], starts: Callable[[], dict[int, Start]]) -> WorkerLink:
+    async def launch(self, worker: str, table: Callable[[], ActivationTable], positions: Callable[[], dict[int, bytes]]) -> WorkerLink:
         """Start one worker, in its next incarnation; back when it is initialized. It is told what is true once it has a place.
 
         Raises:
             WorkerStartError: with the worker's own words.
         """
         link = await self._process(worker)
-        await self._introduce(link, table(), starts(), restarted=True)
+        await self._introduce(link, table(), positions(), restarted=True)
         return link
 
     async def _process(self, worker: str) -> WorkerLink:
@@ -98,14 +98,14 @@ class Workforce:
         self.links[worker] = link
         return link
 
-    async def _introduce(self, link: WorkerLink, table: ActivationTable, starts: dict[int, Start], *, restarted: bool) -> None:
+    async def _introduce(self, link: WorkerLink, table: ActivationTable, positions: dict[int, bytes], *, restarted: bool) -> None:
         launch = Launch(
             link.worker,
             link.incarnation,
             len(self.ids),
             self._pickled,
             table,
-            starts,
+            positions,
             self._secret,
             self._launcher.sys_path,
             self._launcher.bind,

@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import Any, NoReturn
 
 from pasps.api.tuples import DEFAULT_STREAM, Tuple
-from pasps.errors import EmitError, InvalidError, shown
+from pasps.errors import EmitError, shown
 from pasps.runtime.batch import Row
 from pasps.runtime.emitter import Delivery, Emitter, Port
 from pasps.runtime.outcome import Emission, Records, Verdict, row_of
@@ -247,18 +247,14 @@ class SpoutCollector:
         "_ids",
         "_port",
         "_rows",
-        "_settled",
         "_width",
         "count",
-        "covered",
-        "exact",
-        "owed",
         "position",
         "saves",
         "sent",
     )
 
-    def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow, settled: Callable[[], int]) -> None:
+    def __init__(self, component: str, emitter: Emitter, emit_now: EmitNow) -> None:
         self._component = component
         self._emitter = emitter
         self._emit_now = emit_now
@@ -273,14 +269,9 @@ class SpoutCollector:
         """Rows that wait for the flush."""
         self.sent = 0
         """Rows that waited and do no more; with `count` all that were ever emitted."""
-        self.position: tuple[Any] | None = None
-        self.covered = 0
-        self.exact = False
-        """Whether the spout itself said what its position covers: then what it will emit again is known without a mark."""
-        self.owed = 0
-        """What this instance was to emit again when it began; so many of the dead ones' emissions lay behind its position."""
+        self.position: Any = None
         self.saves = 0
-        self._settled = settled
+        """How often a position was saved."""
 
     def open(self) -> None:
         """A call begins in which the spout may emit."""
@@ -371,18 +362,9 @@ class SpoutCollector:
                     raise EmitError(self._component, port.stream, f"tup_ids[{number}]: {_unhashable(tup_id)}") from None
         return listed
 
-    def save_position(self, value: Any, covers: int | None = None) -> None:
+    def save_position(self, value: Any) -> None:
         """See `Spout.save_position`."""
-        covered = self._settled()
-        if covers is not None:
-            number = whole_number(covers)
-            if number is None or number < 0:
-                problem = f"save_position: covers= takes a whole number of events, at least 0, got {shown(covers)}"
-                raise InvalidError(f"component {self._component!r}: {problem}; the position before it stands")
-            covered = number - self.owed
-        self.position = (value,)
-        self.covered = covered
-        self.exact = covers is not None
+        self.position = value
         self.saves += 1
 
     def take(self) -> list[Chunk]:

@@ -22,7 +22,6 @@ from pasps.errors import Interrupt, InvalidError, PaspsError, UnmovableError
 from pasps.groupings.registry import make_splitter
 from pasps.ids import IdSource
 from pasps.metrics import GONE, ReplicaCounts
-from pasps.runtime.ack_ledger import ReplayTracker
 from pasps.runtime.acks import AckBox
 from pasps.runtime.collector import AsyncCollector, Collector, SpoutCollector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
@@ -192,33 +191,6 @@ class Residents:
 CallAt = Callable[[float, Callable[[], None]], None]
 """Have something called once a time is reached."""
 MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report], Emitter]
-
-
-@dataclass(frozen=True)
-class SpoutStart:
-    """Where a spout task goes on: what it saved, and what it had emitted after that (see `ReplayTracker`)."""
-
-    position: Any = None
-    debt: int = 0
-    until: Any = None
-    unreadable: BaseException | None = None
-    """What the saved position raised when it was read: the task cannot begin, and must not begin at the start."""
-
-    @classmethod
-    def unpickled(cls, position: bytes | None, debt: int, until: bytes | None) -> SpoutStart:
-        """As it was kept outside of the worker. Never raises for what is in it."""
-        try:
-            mark = None if until is None else pickle.loads(until)
-        except Interrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - a class of the user's: without the mark, the debt says how much comes again
-            mark = None
-        try:
-            return cls(None if position is None else pickle.loads(position), debt, mark)
-        except Interrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - a class of the user's: told when the task is to begin
-            return cls(None, debt, mark, error)
 
 
 class Hosting:
@@ -439,8 +411,8 @@ class Hosting:
         ack = instance.auto_ack and not instance.keeps_tuples
         executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=ack, fail=instance.auto_fail)
 
-    def spout_executor(self, plan: ComponentPlan, task: int, start: SpoutStart) -> SpoutExecutor:
-        """A spout task with an initialized instance, asleep."""
+    def spout_executor(self, plan: ComponentPlan, task: int, position: bytes | None) -> SpoutExecutor:
+        """A spout task with an initialized instance, asleep; it goes on at `position`, which is pickled."""
         settings = self.settings[plan.id]
 
         def report(error: BaseException | str) -> None:
@@ -450,13 +422,11 @@ class Hosting:
         rank = self._ranks[plan.id]
         executor = SpoutExecutor(plan, task, rank, self.clock, self._schedule, self._ids, report, self._call_at)
         executor.emitter = self._emitter(plan, executor.task_id, executor, report)
-        executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now, executor.settled_first)
+        executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now)
         executor.max_pending = settings.max_spout_pending
         executor.tracking = settings.ackers_enabled
         executor.most = settings.producer_batch_size
-        executor.fates.replays = ReplayTracker(start.debt, start.until)
-        executor.collector.owed = start.debt
-        executor.instance = instance = self._spout(plan, task, start, executor)
+        executor.instance = instance = self._spout(plan, task, position, executor)
         # a hook that is only inherited need not be called
         if getattr(instance.ack, "__func__", None) is not Spout.ack:
             executor.fates.on_ack = instance.ack
@@ -466,13 +436,17 @@ class Hosting:
             executor.fates.due_at = instance.due_at
         return executor
 
-    def _spout(self, plan: ComponentPlan, task: int, start: SpoutStart, executor: SpoutExecutor) -> Any:
-        """An initialized instance."""
-        if start.unreadable is not None:
-            raise InvalidError(f"component {plan.id!r}: the position that was saved last cannot be read") from start.unreadable
+    def _spout(self, plan: ComponentPlan, task: int, position: bytes | None, executor: SpoutExecutor) -> Any:
+        """An initialized instance. One whose position cannot be read must not begin at the start."""
+        try:
+            known = None if position is None else pickle.loads(position)
+        except Interrupt:
+            raise
+        except BaseException as error:
+            raise InvalidError(f"component {plan.id!r}: the position that was saved last cannot be read") from error
         instance = plan.make()
         given = {name: getattr(executor.collector, name) for name in ("emit", "emit_batch", "save_position")}
-        instance.put_in_place(self.context(plan.id, task, start.position, executor), given)
+        instance.put_in_place(self.context(plan.id, task, known, executor), given)
         self._initialize(plan, instance, instance.ctx)
         return instance
 

@@ -32,7 +32,7 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
         replicas,
         [LinkCounts(peer.id, peer.incarnation, dict(peer.sent), dict(peer.got), peer.waiting()) for peer in worker.peers.values()],
         _by_edge([*parked, *moving]),
-        [spout.progress() for spout in residents.spouts.values()],
+        {task: position for task, spout in residents.spouts.items() if (position := spout.position()) is not None},
         latency.buckets,
         latency.total,
         int(bool(worker.acks)),
@@ -46,7 +46,7 @@ def activity(worker: Worker) -> tuple[int, ...]:
         0 if table is None else table.version,
         sum(sum(bolt.inbox.received.values()) for bolt in bolts),
         sum(bolt.meter.acked + bolt.meter.failed + bolt.meter.errors + bolt.inbox.count for bolt in bolts),
-        sum(spout.emitted_first() + spout.meter.replayed for spout in spouts),
+        sum(spout.collector.sent + spout.collector.count for spout in spouts),
         sum(spout.meter.acked + spout.meter.failed + spout.meter.errors for spout in spouts),
         sum(spout.collector.saves for spout in spouts),
     )
@@ -62,7 +62,7 @@ def _by_edge(batches: list[Any]) -> dict[int, int]:
 def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
     counts = spout.counts(worker.id, "ACTIVE" if spout.awake else "INACTIVE")
     counts.queued = spout.collector.count
-    counts.debt = spout.fates.replays.debt
+    counts.pending = len(spout.fates.ledger)
     if spout.awake and not spout.finished:
         spout.note_held_back()
     counts.held_back = spout.meter.held_back

@@ -9,7 +9,7 @@ import inspect
 import math
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import repeat
 from operator import is_, itemgetter
 from typing import Any, TypeVar
@@ -18,8 +18,8 @@ from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
 from pasps.errors import EndOfInput, Interrupt, InvalidError, shown
 from pasps.ids import IdSource
-from pasps.metrics import Histogram, SpoutProgress
-from pasps.runtime.ack_ledger import AckLedger, Entry, Repeats, ReplayTracker
+from pasps.metrics import Histogram
+from pasps.runtime.ack_ledger import AckLedger, Entry, Repeats
 from pasps.runtime.batch import Row
 from pasps.runtime.collector import SpoutCollector, whole_number
 from pasps.runtime.emitter import Delivery, Port
@@ -33,6 +33,7 @@ _TUP_ID, _EMITTED = itemgetter(0), itemgetter(1)
 SpoutReport = Callable[[BaseException | str], None]
 """Tell of an exception of the spout's, or in words of what its user should know."""
 
+_MOST_FAILED = 1_000_000
 _TIMEOUTS_TOLD_SECONDS = 60.0
 """So long between two reports of time-outs."""
 
@@ -56,13 +57,12 @@ class Fates:
     """Calls `ack` and `fail` of the spout, each where the spout has one; what they raise is reported, and the others are told."""
 
     __slots__ = (
-        "_clock", "_component", "_ids", "_meter", "_owner", "_repeats", "_report", "_timeouts", "due_at", "histogram", "ledger", "on_ack",
-        "on_fail", "replays",
+        "_clock", "_component", "_failed", "_ids", "_meter", "_owner", "_repeats", "_report", "_timeouts", "due_at", "histogram",
+        "ledger", "on_ack", "on_fail",
     )  # fmt: skip
 
     def __init__(self, component: str, owner: int, clock: Clock, ids: IdSource, meter: Meter, report: SpoutReport) -> None:
         self.ledger = AckLedger()
-        self.replays = ReplayTracker()
         self.histogram = Histogram()
         self.on_ack: Callable[[Any], None] | None = None
         self.on_fail: Callable[[Any], None] | None = None
@@ -73,6 +73,7 @@ class Fates:
         self._ids = ids
         self._meter = meter
         self._report = report
+        self._failed: set[Hashable] = set()  # ids whose next emission is a replay
         self._repeats = Repeats()
         self._timeouts = TimeoutsSeen()
 
@@ -88,8 +89,14 @@ class Fates:
         return roots
 
     def count_replays(self, tup_ids: list[Any]) -> None:
-        """These were emitted: how many of them again."""
-        self._meter.replayed += self._compare(self.replays.count, tup_ids) or 0
+        """These were emitted: again, if they had failed."""
+        if self._failed:
+            self._compare(self._count_replays, tup_ids)
+
+    def _count_replays(self, tup_ids: list[Any]) -> None:
+        again = self._failed.intersection(tup_ids)
+        self._failed -= again
+        self._meter.replayed += len(again)
 
     def settle(self, roots: list[int], deltas: list[int] | None) -> bool:
         """Acks for these roots; True when any tuple was done with them."""
@@ -146,11 +153,16 @@ class Fates:
         tup_ids = list(map(_TUP_ID, entries))
         self._meter.failed += len(tup_ids)
         if self.on_ack is not None or self.on_fail is not None:  # else it knows of none to emit again, and they would be kept for ever
-            self._compare(self.replays.failed, tup_ids)
+            self._compare(self._note_failed, tup_ids)
         if not lost:
             self._compare(self._tell_of_repeats, tup_ids)
         if self.on_fail is not None:
             self._tell("fail", self.on_fail, tup_ids)
+
+    def _note_failed(self, tup_ids: list[Any]) -> None:
+        self._failed.update(tup_ids)
+        while len(self._failed) > _MOST_FAILED:
+            self._failed.pop()
 
     def _compare(self, use: Callable[[list[Any]], _T], tup_ids: list[Any]) -> _T | None:
         """Where ids of users are compared, which runs user code: what it raises is reported, and the tuples go their way."""
@@ -298,7 +310,7 @@ class SpoutExecutor(Executor):
         self._emitted_at = clock.now()
         self._untracked_done: list[Any] = []  # with ackers off: ids that are acked as soon as their emission has left
         self._backlog: int | None = None
-        self._kept: tuple[bytes | None, int, bool] = (None, 0, False)  # the last position that can be kept: value, covered, exact
+        self._kept: bytes | None = None  # the last position that can be kept, pickled
         self._kept_saves = 0
         self._complain_at: dict[str, float] = {}
 
@@ -435,14 +447,6 @@ class SpoutExecutor(Executor):
             roots = self.fates.track(tup_ids, untracked)
             self.emitter.route(port, rows, roots, roots)
 
-    def emitted_first(self) -> int:
-        """First emissions so far, those included that wait for the end of the step."""
-        return sum(port.emitted for port in self.emitter.ports.values()) + self.collector.count - self.meter.replayed
-
-    def settled_first(self) -> int:
-        """What a position that is saved now covers, as far as can be told; negative while a dead worker's emissions are to come again."""
-        return self.emitted_first() - self.fates.replays.debt - len(self.fates.ledger) - self.collector.count
-
     def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
         """Hand one row over to receivers that are chosen already, after what was emitted before it."""
         self.flush()
@@ -543,17 +547,12 @@ class SpoutExecutor(Executor):
             self._complain("backlog", error)
         return self._backlog
 
-    def progress(self) -> SpoutProgress:
-        """How far it is, for whoever keeps that outside of this worker: the last position that pickles, and what it covers."""
-        position, covered, exact = self.kept()
-        return SpoutProgress(self.task_id, len(self.fates.ledger), self.emitted_first(), position, covered, self.last_emitted(), exact)
-
-    def kept(self) -> tuple[bytes | None, int, bool]:
-        """The newest position that can be kept, pickled; what it covers; whether the spout itself said so."""
+    def position(self) -> bytes | None:
+        """The newest position that can be kept, pickled, for whoever keeps it outside of this worker; None while there is none."""
         collector = self.collector
-        if collector.position is not None and collector.saves != self._kept_saves:
+        if collector.saves != self._kept_saves:
             self._kept_saves = collector.saves
-            value = collector.position[0]
+            value = collector.position
             try:
                 data = pickle.dumps(value)
                 if len(data) > MOST_POSITION_BYTES:
@@ -564,7 +563,7 @@ class SpoutExecutor(Executor):
             except BaseException as error:  # noqa: BLE001 - a value of the user's: reported, the position before it stands
                 self._complain("save_position", error if issubclass(type(error), InvalidError) else self._unpicklable(value, error))
             else:
-                self._kept = (data, collector.covered, collector.exact)
+                self._kept = data
         return self._kept
 
     def _unpicklable(self, value: Any, error: BaseException) -> InvalidError:
@@ -572,22 +571,6 @@ class SpoutExecutor(Executor):
         found = InvalidError(f"component {self.plan.id!r}: {problem}; the position before it stands")
         found.__cause__ = error
         return found
-
-    def last_emitted(self) -> bytes | None:
-        """The id up to which everything is a replay after a crash, pickled; None when what the position covers says it better.
-
-        A spout of several parts may have its last event done and earlier ones of another part pending: it would never come again.
-        """
-        last = None if self._kept[2] else self.fates.replays.last_id
-        if last is None:
-            return None
-        try:
-            data = pickle.dumps(last)
-        except Interrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - an id that does not pickle is as good as none
-            return None
-        return data if len(data) <= MOST_POSITION_BYTES else None
 
     def _complain(self, hook: str, error: BaseException) -> None:
         """Report it, unless the same was reported a moment ago: every cut asks, and would drown what else goes wrong."""

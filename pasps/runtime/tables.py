@@ -15,7 +15,7 @@ from pasps.errors import Interrupt
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.hosting import CallAt, Hosting, Key, SpoutStart
+from pasps.runtime.hosting import CallAt, Hosting, Key
 from pasps.runtime.moves import TaskMoves, next_try
 from pasps.runtime.peer import Peer
 from pasps.runtime.reports import Reports
@@ -54,8 +54,8 @@ class LostCredit:
 LEAST_WINDOW = 64
 """Credit that a sender has at a task at least, however many tasks share a replica."""
 
-Positions = Mapping[int, SpoutStart]
-"""By spout task id: where it goes on."""
+Positions = Mapping[int, bytes]
+"""What spout tasks saved last, by task id, pickled: where they go on."""
 
 
 class TableKeeper:
@@ -144,7 +144,7 @@ class TableKeeper:
         if begun < self._spouts_due.get(task_id, begun):
             return
         try:
-            spout = self._hosting.spout_executor(plan, replica, self._positions.get(task_id, SpoutStart()))
+            spout = self._hosting.spout_executor(plan, replica, self._positions.get(task_id))
         except Interrupt:
             raise
         except BaseException as error:

@@ -47,7 +47,6 @@ class TraceSpout(Spout):
             self._next, self._began = ctx.position
         self._zero: float | None = None
         """The same moment by the monotonic clock, so that a correction of the wall clock does not hold the trace up."""
-        self._first = self._next
         self._over = False
         self._pending: dict[int, float] = {}  # by number, in order: when it was due. What failed stays until it is acked
         self._again: list[int] = []
@@ -125,4 +124,4 @@ class TraceSpout(Spout):
             return
         self._save_at = now + _SAVE_SECONDS
         low = next(iter(self._pending), self._next)
-        self.save_position((low, self._began), (low - self._first) // self._stride)
+        self.save_position((low, self._began))

@@ -1,6 +1,6 @@
 """For tests of topologies, without sleeping: lists in and rows out, or step by step; faults as data, and a clock that stands still.
 
-Layout: clock, marks, journal, tally <- list_spout, background, tap, net <- crew, stand_ins, controller, positions <- step_run <- complete.
+Layout: clock, marks, journal, tally <- list_spout, background, tap, net <- crew, stand_ins, controller <- step_run <- complete.
 """
 
 from __future__ import annotations

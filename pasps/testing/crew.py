@@ -73,6 +73,8 @@ class Crew:
     def kill(self, name: str) -> Worker:
         """The worker is gone, with everything in it; the others lose their links to it."""
         dead = self.workers.pop(name)
+        for spout in dead.residents.spouts.values():
+            spout.meter.replayed += len(spout.fates.ledger)  # as the last counters of a worker are taken: it comes again
         self._past.append(counts_of(dead.residents))
         for executor in _threads_of(dead):
             executor.stop()

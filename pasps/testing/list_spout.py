@@ -36,11 +36,6 @@ class Script:
         self.again = deque(sorted({*self.pending, *self.again}))
         self.pending.clear()
 
-    @property
-    def debt(self) -> int:
-        """How many rows the next spout will emit again."""
-        return len({*self.pending, *self.again})
-
     def left(self) -> int:
         """Rows that were not emitted yet, or have to be again."""
         return len(self.again) + sum(1 for _, item in self.items[self.cursor :] if not isinstance(item, PAUSE) and item not in (EOF, ABORT))

@@ -21,7 +21,6 @@ from pasps.testing.controller import StepController
 from pasps.testing.crew import Crew
 from pasps.testing.interrupts import Interrupted, let_interrupts_through
 from pasps.testing.marks import WorkerDies
-from pasps.testing.positions import SavedPositions
 from pasps.testing.stand_ins import Inputs, with_stand_ins
 from pasps.testing.tally import ComponentCounts, left_in
 
@@ -69,11 +68,11 @@ class StepRun:
         self.steps = 0
         self.held: set[str] = set()
         """Workers that apply no table until they are taken out of this set, or `controller.deliver` is called."""
-        self._positions = SavedPositions(self.blueprint, self.scripts)
+        self._positions: dict[int, bytes] = {}
         table = _first_table(self.blueprint, [f"w{i}" for i in range(workers)])
-        self.controller = StepController(table, self.workers, self.journal, self._positions.now)
+        self.controller = StepController(table, self.workers, self.journal, lambda: dict(self._positions))
         for worker in [self._crew.make(name) for name in table.workers]:
-            worker.apply(table, self._positions.now())
+            worker.apply(table, {})
         if workers > 1:  # as a worker tries it before it says that it is there, with the hooks that this calls
             self.controller.note_unmovable()
         for worker in self.workers.values():
@@ -122,7 +121,10 @@ class StepRun:
             self.kill(name)
             self.restart(name)
             return
-        self._positions.note(self.workers[name])
+        for task, spout in self.workers[name].residents.spouts.items():
+            position = spout.position()
+            if position is not None:
+                self._positions[task] = position
 
     def busy(self) -> bool:
         """Whether another step would do something, or may: a coroutine or thread is under way."""
@@ -264,9 +266,8 @@ class StepRun:
 
     def kill(self, worker: str) -> None:
         """The worker dies with everything in it; the others are told and the controller repairs."""
-        dead = self._crew.kill(worker)
+        self._crew.kill(worker)
         self._excuse(True)
-        self._positions.owe(dead)
         self.controller.lost(worker)
 
     def mend_link(self, one: str, other: str) -> None:

@@ -66,7 +66,6 @@ class Raises(Numbers):
 ODD_BACKLOGS: dict[str, Any] = {"float": 3.0, "text": "3", "bool": True, "negative": -3, "array": numpy.array([1, 2])}
 ODD_RETURNS: dict[str, Any] = {"word": "soon", "nan": float("nan"), "endless": float("inf"), "row": [1, 2]}
 ODD_POSITIONS: dict[str, Any] = {"huge": b"x" * 3_000_000, "function": lambda: None}
-ODD_COVERS: dict[str, Any] = {"covers_float": 3.0, "covers_text": "3"}
 
 
 class SaysOdd(Numbers):
@@ -87,10 +86,8 @@ class SaysOdd(Numbers):
         super().ack(tup_id)
         if self.kind in ODD_POSITIONS:
             self.save_position(ODD_POSITIONS[self.kind])
-        elif self.kind in ODD_COVERS:
-            self.save_position(self.low, covers=ODD_COVERS[self.kind])
         elif self.kind == "numpy":
-            self.save_position(numpy.int64(self.low), covers=numpy.int64(self.low))  # type: ignore[arg-type]
+            self.save_position(numpy.int64(self.low))
 
 
 class EmitsElsewhere(Numbers):
@@ -119,7 +116,7 @@ def mistakes() -> Blueprint:
 
     for kind in KINDS:
         add(f"raises_{kind}", type(f"Raises_{kind}", (Raises,), {"kind": kind}))
-    for kind in (*ODD_BACKLOGS, *ODD_RETURNS, *ODD_POSITIONS, *ODD_COVERS, "numpy"):
+    for kind in (*ODD_BACKLOGS, *ODD_RETURNS, *ODD_POSITIONS, "numpy"):
         add(f"says_{kind}", type(f"Says_{kind}", (SaysOdd,), {"kind": kind}))
     add("elsewhere", EmitsElsewhere)
     sink = builder.set_bolt("sink", Reads, 2)

@@ -16,7 +16,7 @@ from pasps.cluster import layout
 from pasps.cluster.store import Store, Watch
 from pasps.daemons.driver.latest import Latest
 from pasps.daemons.keeper import Resume
-from pasps.daemons.messages import Address, RegisterAt, Start
+from pasps.daemons.messages import Address, RegisterAt
 from pasps.errors import PaspsError
 
 _log = logging.getLogger(__name__)
@@ -54,10 +54,10 @@ class StoreKeeper:
         """
         self = cls(store, name, connect, credentials, clock)
         table = await self._read(layout.table(name), ActivationTable)
-        starts = await self._read(layout.positions(name), dict[int, Start])
+        positions = await self._read(layout.positions(name), dict[int, bytes])
         components = {} if table is None else table.components
         active = {component: len(routing.active) for component, routing in components.items()}
-        self.resume = Resume(0 if table is None else table.version, active, starts or {})
+        self.resume = Resume(0 if table is None else table.version, active, positions or {})
         for worker in await store.children(layout.incarnations(name)):
             self._incarnations[worker] = await self._read(layout.incarnation(name, worker), int) or 0
         self._watch = store.watch(layout.workers(name), self._changed.set)
@@ -107,9 +107,9 @@ class StoreKeeper:
         homes = {name: routing.places for name, routing in table.components.items()}
         return msgspec.json.encode({"hosts": self._places, "replicas": homes})
 
-    def reached(self, starts: Mapping[int, Start]) -> None:
+    def reached(self, positions: Mapping[int, bytes]) -> None:
         """See `Keeper`."""
-        self._positions.put(msgspec.json.encode(starts))
+        self._positions.put(msgspec.json.encode(positions))
 
     def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
         """See `Keeper`."""

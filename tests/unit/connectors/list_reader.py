@@ -16,7 +16,6 @@ class ListReader(Reader):
         self.lost: set[int] = set()
         self.finished: list[int] = []
         self.aside: list[tuple[int, str]] = []
-        self.sure = 0
         self.away = (0, 0)
         self.started = self.closed = False
 
@@ -57,6 +56,3 @@ class ListReader(Reader):
 
     def backlog(self) -> int | None:
         return len(self.waiting)
-
-    def settled(self) -> int:
-        return self.sure

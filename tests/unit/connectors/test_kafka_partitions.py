@@ -50,7 +50,7 @@ def test_offsets_that_hold_no_message_are_passed() -> None:
 def test_nothing_is_known_before_the_first_message_or_the_end() -> None:
     partition = Partition(KEY)
     partition.met(100)
-    assert (partition.low, partition.lag, partition.unsettled) == (None, None, 0)
+    assert (partition.low, partition.lag) == (None, None)
     partition.arrived(40)
     assert (partition.low, partition.lag) == (40, 60), "what waits is not taken"
     partition.arrived(41)
@@ -96,23 +96,6 @@ def test_a_partition_that_comes_back_is_another_one() -> None:
     parts.revoke([KEY])
     parts.assign([KEY])
     assert (parts.owns(before), parts.owns(parts.owned[KEY])) == (False, True)
-
-
-def test_what_is_settled_leaves_out_what_would_come_again() -> None:
-    parts = Partitions()
-    parts.assign([KEY, OTHER])
-    for offset in range(10):
-        for key in (KEY, OTHER):
-            parts.owned[key].arrived(offset)
-            parts.owned[key].take(offset)
-            parts.taken += 1
-    parts.settle()
-    assert parts.settled == 0
-    parts.committed(KEY, 4)
-    parts.settle()
-    assert parts.settled == 20 - 6 - 10
-    parts.revoke([OTHER])
-    assert parts.settled == 20 - 6
 
 
 def test_the_backlog_is_known_when_all_have_told() -> None:

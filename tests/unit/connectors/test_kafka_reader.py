@@ -106,19 +106,6 @@ def test_one_commit_is_under_way_at_a_time() -> None:
     assert run.client.commits == [{KEY: 4}, {KEY: 5}]
 
 
-def test_what_is_committed_is_settled_when_the_broker_says_so() -> None:
-    run = Run()
-    run.given(4, 5, 6)
-    for event in run.events[:2]:
-        run.reader.done(event)
-    run.clock.advance(1.0)
-    run.read()
-    assert run.reader.settled() == 0
-    run.client.answer({KEY: 6})
-    run.read()
-    assert run.reader.settled() == 2
-
-
 def test_a_commit_that_fails_is_told_and_tried_again() -> None:
     run = Run()
     run.given(4)
@@ -168,7 +155,6 @@ def test_before_partitions_go_what_is_done_is_committed_and_the_rest_forgotten()
     run.client.give(KEY, 8)
     run.read()
     assert run.take() == [1]
-    assert run.reader.settled() == 3, "they come again elsewhere"
 
 
 def test_of_partitions_that_are_lost_nothing_is_committed() -> None:

@@ -12,7 +12,7 @@ from pasps import Topology
 from pasps.connectors import line_file, line_open
 from pasps.connectors.lines import LineSpout
 from pasps.testing import StepRun, complete_topology
-from tests.unit.connectors.line_runs import Lines, Note, done, emitted, errors, start, tasks, write
+from tests.unit.connectors.line_runs import Lines, Note, done, emitted, errors, places, start, tasks, write
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_without_following_it_ends_and_the_last_line_needs_no_newline(tmp_path: 
         assert sorted(emitted(run)) == ["one", "three", "two"]
         spout = tasks(run)[0]
         assert spout.finished
-        assert spout.collector.covered == 3
+        assert places(run) == {"a.log": 8, "b.log": 5, "c.log": 0}
 
 
 def test_tasks_share_the_files(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_tasks_share_the_files(tmp_path: Path) -> None:
     with start(tmp_path / "*.log", par=3, workers=2, follow=False) as run:
         run.run_to_end()
         assert sorted(emitted(run)) == sorted(f"line {number}" for number in range(40))
-        assert all(spout.emitted_first() > 4 for spout in tasks(run))
+        assert all(spout.collector.sent > 4 for spout in tasks(run))
 
 
 # ---- failures
@@ -113,7 +113,7 @@ def test_after_so_many_tries_a_line_is_put_aside_with_a_report(log: Path) -> Non
         run.run_to_end()
         assert emitted(run).count("bad") == 3
         assert errors(run) == [f"'{log}': the line at byte 4 failed 3 times; put aside"]
-        assert tasks(run)[0].collector.covered == 3
+        assert places(run) == {"app.log": 12}
 
 
 def test_no_more_than_the_bound_is_in_flight(log: Path) -> None:
@@ -277,4 +277,4 @@ def test_without_tracking_lines_are_done_when_they_are_emitted(log: Path) -> Non
 
     with StepRun(Untracked, 1) as run:
         run.run_to_end()
-        assert tasks(run)[0].collector.covered == 2
+        assert places(run) == {"app.log": 8}

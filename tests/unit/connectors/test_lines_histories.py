@@ -67,7 +67,7 @@ class History:
         for row, tup_id in zip(rows, tup_ids, strict=True):
             self.emit(row, tup_id)
 
-    def save(self, value: Any, covers: int) -> None:
+    def save(self, value: Any) -> None:
         self.saved = pickle.dumps(value)
 
     # ---- what happens

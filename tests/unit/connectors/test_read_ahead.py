@@ -145,20 +145,6 @@ def test_the_latency_counts_from_when_the_event_came() -> None:
         assert executors(run)[0].instance.due_at(reader.waiting[0]) == 1_000_007.0
 
 
-def test_what_the_server_has_confirmed_is_saved_as_covered() -> None:
-    run, reader = started()
-    with run:
-        collector = executors(run)[0].collector
-        reader.put(1, 2)
-        run.advance(0.1)
-        assert collector.position is None
-        reader.sure = 2
-        executors(run)[0].instance.backlog()
-        assert (collector.position, collector.covered, collector.saves) == ((None,), 2, 1)
-        executors(run)[0].instance.backlog()
-        assert collector.saves == 1
-
-
 def test_what_the_thread_tells_is_reported() -> None:
     run, reader = started()
     with run:

@@ -40,10 +40,11 @@ class Told:
         self.histogram = Histogram()
         self.incarnation = 1
         self.link = Link("w0")
+        self.positions: dict[int, bytes] = {}
 
     def tell(self, k: int = 0) -> None:
         latency = self.histogram
-        counts = WorkerCounts("w0", self.incarnation, 1, [], [], {}, [], dict(latency.buckets), latency.total)
+        counts = WorkerCounts("w0", self.incarnation, 1, [], [], {}, self.positions, dict(latency.buckets), latency.total)
         self.census.take(self.link, Counts(k, counts))
 
     def seconds(self, count: int, latency: float) -> None:
@@ -111,6 +112,21 @@ def test_what_a_dead_worker_had_done_is_recent_no_longer_than_it_was() -> None:
     assert (stats.complete_latency.count, stats.recent_latency.count) == (34, 10)
     told.seconds(10, 0.1)
     assert (told.stats().recent_latency.count, round(told.stats().recent_latency.mean, 3)) == (10, 0.1)
+
+
+def test_a_task_goes_on_from_what_it_saved_last_in_whichever_worker_and_under_whichever_master() -> None:
+    told = Told()
+    assert told.census.positions == {}
+    told.positions = {1: b"seven"}
+    told.tell()
+    told.restart()
+    told.positions = {}
+    told.tell()
+    assert told.census.positions == {1: b"seven"}
+    told.positions = {1: b"nine", 2: b"one"}
+    told.tell()
+    assert told.census.positions == {1: b"nine", 2: b"one"}
+    assert Census(blueprint(), told.clock, told.census.positions).positions == told.census.positions
 
 
 def test_looks_that_come_often_do_not_shorten_it() -> None:

@@ -4,7 +4,6 @@ import asyncio
 
 from pasps.activation import Routing, first_table
 from pasps.daemons.keeper import Keeper, NoKeeper, Resume
-from pasps.daemons.messages import Start
 
 TABLE = first_table({"step": Routing((0,), ("w0",))}, {"w0": 1})
 
@@ -21,7 +20,7 @@ def test_on_one_machine_nothing_is_kept() -> None:
     keeper: Keeper = NoKeeper()
     asyncio.run(keeper.intend(TABLE))
     keeper.acted(TABLE, {"w0": "here"})
-    keeper.reached({1: Start(b"", 1, None)})
+    keeper.reached({1: b"p"})
     assert keeper.resume == Resume(0, {}, {})
     assert keeper.addresses(["w0"]) == {}
     assert keeper.register_at("w0", 1) is None

@@ -1,15 +1,13 @@
-"""The XOR ledger against a model that keeps the edges of each tree; replays told from first emissions."""
+"""The XOR ledger against a model that keeps the edges of each tree."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pasps.ids import IdSource
-from pasps.runtime.ack_ledger import AckLedger, ReplayTracker
+from pasps.runtime.ack_ledger import AckLedger
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -135,64 +133,3 @@ def test_a_tuple_expires_after_one_to_two_time_outs() -> None:
     ledger.add([32], ["late"], 1.0)
     assert ledger.rotate() == [("early", 0.0)]
     assert ledger.rotate() == [("late", 1.0)]
-
-
-def counted(tracker: ReplayTracker, *batches: list[Any]) -> list[int]:
-    return [tracker.count(batch) for batch in batches]
-
-
-def test_what_failed_and_is_emitted_again_is_a_replay_once() -> None:
-    tracker = ReplayTracker()
-    assert counted(tracker, [1, 2, 3]) == [0]
-    tracker.failed([2, 3])
-    assert counted(tracker, [2, 4], [3], [2]) == [1, 1, 0]
-
-
-def test_unhashable_ids_are_first_emissions() -> None:
-    tracker = ReplayTracker()
-    tracker.failed([[1], 2])
-    assert counted(tracker, [[1], 2]) == [1]
-
-
-def test_after_a_crash_as_many_as_are_owed_are_replays() -> None:
-    assert counted(ReplayTracker(debt=3), [None, None], [None, None], [None]) == [2, 1, 0]
-
-
-def test_after_a_crash_all_up_to_the_last_known_id_are_replays() -> None:
-    assert counted(ReplayTracker(debt=3, until="c"), ["a", "b"], ["c", "d"], ["e"]) == [2, 1, 0]
-
-
-def test_the_debt_shrinks_with_each_emission_that_is_owed() -> None:
-    by_count, by_id = ReplayTracker(debt=5), ReplayTracker(debt=5, until=9)
-    assert counted(by_count, [None, None, None]) == counted(by_id, [5, 6, 7]) == [3]
-    assert (by_count.debt, by_id.debt) == (2, 2)
-    by_id.failed([6, 7])
-    assert counted(by_id, [6, 7]) == [2], "what failed since then is a replay"
-    assert by_id.debt == 2, "and no part of what is owed"
-    assert counted(by_id, [8, 9, 10]) == [2]
-    assert by_id.debt == 0
-
-
-def test_a_debt_that_was_told_too_low_ends_at_the_last_known_id() -> None:
-    tracker = ReplayTracker(debt=1, until="d")
-    assert counted(tracker, ["a", "b"], ["c"], ["d", "e"]) == [2, 1, 1]
-    assert tracker.debt == 0
-
-
-def test_the_last_id_is_that_of_the_last_first_emission() -> None:
-    tracker = ReplayTracker(debt=3, until=2)
-    tracker.count([0, 1])
-    assert tracker.last_id is None
-    tracker.failed([0])
-    tracker.count([0])
-    assert tracker.last_id is None
-    tracker.count([2, 3])
-    assert tracker.last_id == 3
-
-
-def test_what_failed_since_the_crash_and_comes_again_pays_nothing_of_the_debt() -> None:
-    tracker = ReplayTracker(debt=4)
-    assert counted(tracker, [1, 2]) == [2]
-    tracker.failed([1, 2])
-    assert counted(tracker, [1, 2, 3], [4, 5, 6], [7]) == [3, 1, 0]
-    assert tracker.debt == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -370,20 +371,6 @@ def backlog(run: StepRun) -> int | None:
     return next(r.backlog for r in take_counts(run.workers["w0"], 1).replicas if r.component == "numbers")
 
 
-@pytest.mark.parametrize("covers", ["3", 3.0, True, -1, [3], 2**63])
-def test_covers_that_is_no_count_is_refused_where_it_is_given(covers: Any) -> None:
-    class Saves(Faulty):
-        def ack(self, number: int) -> None:
-            self.save_position(number, covers=covers if number == 2 else number + 1)
-
-    with StepRun(line(Saves), 1) as run:
-        run.run_to_end()
-        (told,) = errors(run)
-        assert f"component 'numbers': save_position: covers= takes a whole number of events, at least 0, got {covers!r}" in told
-        assert "self.save_position(number, covers=" in told
-        assert spout_of(run).kept()[1:] == (2, True)
-
-
 class Unpicklable:
     def __reduce__(self) -> Any:
         raise SystemExit("not this one")
@@ -398,7 +385,7 @@ def test_a_position_that_cannot_be_kept_is_told_and_the_one_before_stands(name: 
 
     class Saves(Faulty):
         def ack(self, number: int) -> None:
-            self.save_position(number if number < 2 else wrong, covers=number + 1)
+            self.save_position(number if number < 2 else wrong)
 
     with StepRun(line(Saves), 2, config={"topology.max.spout.pending": 1}) as run:
         run.run_to_end()
@@ -407,8 +394,7 @@ def test_a_position_that_cannot_be_kept_is_told_and_the_one_before_stands(name: 
         assert ("a position has 524288 bytes at most" if isinstance(wrong, bytes) else "save_position takes what pickles, got") in told
         assert len(told) < 3000
         worker = next(worker for worker in run.workers.values() if worker.residents.spouts)
-        (progress,) = take_counts(worker, 1).spouts
-        assert progress.covered == 2
+        assert [pickle.loads(position) for position in take_counts(worker, 1).positions.values()] == [1]
         run.kill(worker.id)
         run.step()
         found = [spout.instance.ctx.position for other in run.workers.values() for spout in other.residents.spouts.values()]
@@ -418,13 +404,11 @@ def test_a_position_that_cannot_be_kept_is_told_and_the_one_before_stands(name: 
 def test_positions_of_numpy_are_kept() -> None:
     class Saves(Faulty):
         def ack(self, number: int) -> None:
-            self.save_position({"next": numpy.int64(number)}, covers=numpy.int64(number + 1))  # type: ignore[arg-type]
+            self.save_position({"next": numpy.int64(number)})
 
     with StepRun(line(Saves), 1) as run:
         run.run_to_end()
-        (progress,) = take_counts(run.workers["w0"], 1).spouts
-        assert (progress.covered, type(progress.covered)) == (3, int)
-        assert progress.position is not None
+        assert [pickle.loads(position) for position in take_counts(run.workers["w0"], 1).positions.values()] == [{"next": 2}]
         assert errors(run) == []
 
 
@@ -438,7 +422,7 @@ class Unreadable:
 def test_a_position_that_cannot_be_read_is_told_and_the_spout_does_not_begin_at_the_start() -> None:
     class Saves(Faulty):
         def ack(self, number: int) -> None:
-            self.save_position(Unreadable(), covers=number + 1)
+            self.save_position(Unreadable())
 
     with StepRun(line(Saves), 2) as run:
         run.run_to_end()

@@ -14,14 +14,14 @@ from pasps.cluster.store import StoreUnavailableError
 from pasps.daemons.driver import latest, store_keeper
 from pasps.daemons.driver.store_keeper import StoreKeeper
 from pasps.daemons.keeper import Resume
-from pasps.daemons.messages import Address, RegisterAt, Start
+from pasps.daemons.messages import Address, RegisterAt
 from pasps.testing.clock import FakeClock
 from tests.unit.daemons.driver.rounds import HangingStore, rounds, until, until_value, value_at
 
 NAME = "words"
 WORKERS = {"w0": 1, "w1": 1}
 HOSTS = {"w0": "here", "w1": "there"}
-STARTS = {1: Start(b"\x80\x05", 3, b"\xff"), 2: Start(None, 0, None)}
+POSITIONS = {1: b"\x80\x05\xff", 2: b""}
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +78,9 @@ def test_the_next_driver_goes_on_where_this_one_was() -> None:
         keeper = await bench.load()
         grown = with_active(table(), "count", 2)
         keeper.acted(grown, HOSTS)
-        keeper.reached(STARTS)
+        keeper.reached(POSITIONS)
         await keeper.close()
-        assert (await bench.load()).resume == Resume(2, {"words": 1, "count": 2}, STARTS)
+        assert (await bench.load()).resume == Resume(2, {"words": 1, "count": 2}, POSITIONS)
         assert await bench.kept() == grown
         assignment = msgspec.json.decode(await value_at(bench.other, layout.assignment(NAME)) or b"")
         assert assignment == {"hosts": HOSTS, "replicas": {"words": ["w0"], "count": ["w0", "w1"]}}
@@ -92,11 +92,11 @@ def test_the_last_positions_are_kept_though_others_were_kept_a_moment_before() -
     async def body(bench: Bench) -> None:
         keeper = await bench.load()
         keeper.acted(table(), HOSTS)
-        keeper.reached({1: Start(b"1", 0, None)})
-        await until_value(bench.other, layout.positions(NAME), msgspec.json.encode({1: Start(b"1", 0, None)}))
-        keeper.reached(STARTS)
+        keeper.reached({1: b"1"})
+        await until_value(bench.other, layout.positions(NAME), msgspec.json.encode({1: b"1"}))
+        keeper.reached(POSITIONS)
         await keeper.close()
-        assert (await bench.load()).resume.starts == STARTS
+        assert (await bench.load()).resume.positions == POSITIONS
 
     run(body)
 
