@@ -179,8 +179,7 @@ class Monitor:
                 break
             begin = snapshot
         again, why = self._left_out
-        late = begin.uptime == again and begin.uptime > end.uptime - seconds + _SLACK
-        return _interval(self.shape, begin, end, self._intervals, why if late else "")
+        return _interval(self.shape, begin, end, self._intervals, why if begin.uptime == again else "")
 
 
 def _read_off(course: Iterable[tuple[float, float]], times: Iterable[float]) -> list[float]:

@@ -65,8 +65,8 @@ class BoltInterval:
 class Interval:
     """The difference of two complete snapshots. Times are the topology's uptime in seconds; `versions` those of the table.
 
-    `busy` is the share of all cores' time that anybody used; None: not known. `left_out` says why it begins later than td before
-    its end, where what was before is not known.
+    `busy` is the share of all cores' time that anybody used; None: not known. `left_out` says why what was before it is not
+    known, where it could begin no earlier.
     """
 
     number: int

@@ -6,7 +6,6 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -68,7 +67,7 @@ def test_replicas_follow_a_bursty_trace_while_the_predictor_dies_and_comes_back(
 
 @pytest.mark.parametrize("policy", ["pasps", "presps"])
 def test_after_a_worker_was_killed_control_goes_on_with_the_right_input(tmp_path: Path, policy: str) -> None:
-    """The spout's own worker: its rows come again as replays, which must not look like input."""
+    """The spout's own worker: its rows come again, which must not look like input."""
     course = Course(tmp_path, BURSTY[:10], policy, **{"pasps.predictor": "basic"})
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(Line, config=course.conf, control=course.control)
@@ -78,12 +77,10 @@ def test_after_a_worker_was_killed_control_goes_on_with_the_right_input(tmp_path
         kill(victim)
         until_replaced(running, victim)
         check_everything_is_there(running, course, tmp_path)
-    whole = [sample for sample in course.samples if sample.complete]
-    risen = [(after.due - before.due, after.uptime - before.uptime) for before, after in pairwise(whole)]
     most = max(BURSTY)
-    # what was emitted in the second before the death may be missing for a moment, and is then seen together with the next
-    assert all(-most <= rise <= most * (seconds + 1.1) for rise, seconds in risen), risen
-    assert whole[-1].due == course.total
+    assert [sample for sample in course.samples if sample.complete][-1].due >= course.total
+    said = [text for record in course.records[decided:] for text in (record.plan.held, *record.notes)]
+    assert any("is left out: spout 'events' goes on after its worker died" in text for text in said), said
     later = [record.situation.interval for record in course.records[decided:] if record.situation is not None]
     assert later, "nothing was decided after the death"
     assert all(0 <= interval.due <= most * (interval.seconds + 1.1) for interval in later)
