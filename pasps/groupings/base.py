@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,3 +42,16 @@ class Splitter(Protocol):
 
     def refresh(self, view: TargetView) -> None:
         """Take a new view of the receivers. Cold; always called once before the first `split`."""
+
+
+def by_target(targets: Sequence[int]) -> list[tuple[int, Pick]]:
+    """The positions of each target among `targets`, which names one for each row."""
+    if not targets:
+        return []
+    first = targets[0]
+    if targets.count(first) == len(targets):
+        return [(first, None)]
+    picked: defaultdict[int, list[int]] = defaultdict(list)
+    for position, target in enumerate(targets):
+        picked[target].append(position)
+    return list(picked.items())

@@ -55,10 +55,6 @@ class LoadTable:
             for other in self._unknown:
                 self.each[other] = mean
 
-    def charge(self, index: int, count: int, now: float) -> None:
-        """`count` tuples more were given to that replica."""
-        self.finish[index] = max(self.finish[index], now) + count * self.each[index]
-
     def waiting(self, index: int, now: float) -> float:
         """Seconds of work that the replica is believed to have before it."""
         return max(0.0, self.finish[index] - now)

@@ -9,7 +9,7 @@ from random import Random
 
 from pasps.groupings.base import Pick, Row, TargetView
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
-from pasps.groupings.ring import Ring
+from pasps.groupings.shuffle import Ring
 
 
 class LoadAwarePaperSplitter:

@@ -10,12 +10,10 @@ from pasps.api.groupings import Kind
 from pasps.clock import Clock
 from pasps.groupings.base import Splitter
 from pasps.groupings.custom import CustomSplitter
-from pasps.groupings.fields import FieldsSplitter
-from pasps.groupings.fixed import AllSplitter, DirectSplitter, GlobalSplitter
+from pasps.groupings.keys import FieldsSplitter, PartialKeySplitter
 from pasps.groupings.load_aware import LoadAwareSplitter
 from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
-from pasps.groupings.partial_key import PartialKeySplitter
-from pasps.groupings.shuffle import RandomSplitter, ShuffleSplitter
+from pasps.groupings.shuffle import AllSplitter, DirectSplitter, GlobalSplitter, RandomSplitter, ShuffleSplitter
 
 
 def make_splitter(

@@ -8,15 +8,11 @@ from pasps.groupings.load import UNKNOWN_SECONDS, LoadTable
 NAN, INF = float("nan"), float("inf")
 
 
-def test_waiting_shrinks_with_time_and_grows_with_what_is_given() -> None:
+def test_waiting_shrinks_with_time() -> None:
     table = LoadTable(2)
     table.report(0, 0.5, 0.01, 7, now=100.0)
     assert table.waiting(0, 100.2) == pytest.approx(0.3)
-    table.charge(0, 10, 100.2)
-    assert table.waiting(0, 100.2) == pytest.approx(0.4)
     assert table.waiting(0, 200.0) == 0.0
-    table.charge(0, 10, 200.0)  # counts from now, not from when it became idle
-    assert table.waiting(0, 200.0) == pytest.approx(0.1)
 
 
 def test_an_unknown_cost_is_the_mean_of_the_known_ones() -> None:

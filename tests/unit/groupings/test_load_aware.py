@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pasps.api.groupings import Grouping
 from pasps.groupings.base import Splitter
 from pasps.groupings.load import LoadTable
+from pasps.groupings.load_aware import fill
 from tests.unit.groupings.harness import HandClock, choices_of, counts_of, rows_of, splitter_of, view_of
 
 MS = 1e-3
@@ -183,7 +184,9 @@ def test_the_split_charges_what_it_gives() -> None:
     clock = HandClock()
     loads = table_of(clock, (0.0, MS), (0.0, 2 * MS))
     splitter = sender(clock, loads)
-    for size in (1, 7, 64):
+    for size in (1, 7, 64, 1, 64):
+        if size == 64:
+            clock.seconds += 10.0  # what is given counts from now, not from when they became idle
         before = [loads.waiting(i, clock.now()) for i in range(2)]
         counts = counts_of(rows_of(size), splitter.split(rows_of(size)))
         for index in range(2):
@@ -197,3 +200,47 @@ def test_one_active_replica_gets_all_and_is_charged() -> None:
     splitter.refresh(view_of([1], tasks=2, loads=loads, room=lambda _: 0))
     assert splitter.split(rows_of(5)) == [(1, None)]
     assert loads.waiting(1, clock.now()) == pytest.approx(5 * MS)
+
+
+positions_ = st.lists(st.tuples(st.floats(0, 1), st.floats(1e-4, 0.5)), min_size=1, max_size=12)
+
+
+def greedy(count: int, levels: list[float], steps: list[float]) -> list[float]:
+    """The keys that are given, one by one to the lowest."""
+    levels = list(levels)
+    given = []
+    for _ in range(count):
+        lowest = min(range(len(levels)), key=levels.__getitem__)
+        given.append(levels[lowest])
+        levels[lowest] += steps[lowest]
+    return given
+
+
+@given(positions=positions_, count=st.integers(1, 300), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_fill_gives_the_counts_of_one_by_one(positions: list[tuple[float, float]], count: int, data: st.DataObject) -> None:
+    levels, steps = [level for level, _ in positions], [step for _, step in positions]
+    order = data.draw(st.permutations(range(len(levels))))
+    counts, last = fill(count, levels, steps, order)
+    assert sum(counts) == count
+    assert counts[last] > 0
+    # ties may fall either way, so it is the keys that must be the same
+    keys = sorted(level + unit * step for level, step, units in zip(levels, steps, counts, strict=True) for unit in range(units))
+    assert all(abs(key - expected) < 1e-9 for key, expected in zip(keys, sorted(greedy(count, levels, steps)), strict=True))
+
+
+@given(
+    positions=st.lists(st.tuples(st.sampled_from([0.0, 1e9]) | st.floats(0, 1e12), st.floats(1e-7, 0.1)), min_size=2, max_size=12),
+    count=st.integers(1, 2000),
+)
+@settings(max_examples=300, deadline=None)
+def test_fill_gives_all_however_far_apart_the_levels_are(positions: list[tuple[float, float]], count: int) -> None:
+    levels, steps = [level for level, _ in positions], [step for _, step in positions]
+    counts, last = fill(count, levels, steps, range(len(levels)))
+    assert sum(counts) == count
+    assert min(counts) >= 0 < counts[last]
+
+
+def test_fill_gives_ties_to_the_first_in_order() -> None:
+    assert fill(5, [0.0] * 4, [1.0] * 4, [2, 3, 0, 1]) == ([1, 1, 2, 1], 2)
+    assert fill(4, [0.0] * 4, [1.0] * 4, [2, 3, 0, 1])[1] == 1
