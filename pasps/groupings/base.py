@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pasps.groupings.load import LoadTable
@@ -20,6 +20,10 @@ class TargetView:
 
     `active` are the indices of the active replicas in order, `local` those of them in the sender's own worker,
     `tasks` is the size of the pool. `room(index)` is how many tuples that replica would take right now.
+
+    Where several replicas take from one queue, an index stands for the queue, and `weights` says how many replicas are
+    behind it; whoever is not in it has one. A queue's share of what shuffle, local-or-shuffle, none and load-aware give is
+    that of its replicas. The other groupings name single tasks and look at no weight.
     """
 
     active: tuple[int, ...]
@@ -27,6 +31,7 @@ class TargetView:
     tasks: int
     loads: LoadTable
     room: Callable[[int], int]
+    weights: Mapping[int, int] = field(default_factory=dict)
 
 
 class Splitter(Protocol):

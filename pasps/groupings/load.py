@@ -20,6 +20,9 @@ class LoadTable:
     Single-threaded, never blocks. For a replica the table keeps the absolute time at which its known work ends, so that
     the time that passes since a report needs no update. `finish` and `each` may be read and `finish` be written by a
     splitter, which charges a whole batch at once; all lists keep their identity for the table's life.
+
+    Where an index stands for a queue of several replicas, its work ends when all of them are through, so that who reports or
+    charges it divides by their number; what a tuple costs is what it costs one of them.
     """
 
     def __init__(self, tasks: int) -> None:

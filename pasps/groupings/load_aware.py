@@ -38,6 +38,7 @@ class LoadAwareSplitter:
     While one in the sender's worker has no more than `band_seconds` above the lowest, it is preferred: the same as to
     add the band to every other. A replica without room is passed over while another one has room. A batch is split as
     if tuple by tuple, in one stretch for each replica; the load table that all senders of the worker share is charged.
+    W of a target with several replicas is the time until all of them are through, so a tuple adds that part of its seconds.
     """
 
     fan: int | None = 1
@@ -48,6 +49,7 @@ class LoadAwareSplitter:
         self._random = random
         self._near = self._far = _Group((), 0)
         self._targets: tuple[int, ...] = ()
+        self._weights: list[int] = []
         self._only: int | None = None
         self._loads = LoadTable(0)
         self._version = -1
@@ -62,6 +64,7 @@ class LoadAwareSplitter:
         if near != self._near.targets or far != self._far.targets:
             self._near, self._far = (_Group(targets, self._random.randrange(len(view.active))) for targets in (near, far))
         self._targets = near + far
+        self._weights = [view.weights.get(target, 1) for target in self._targets]
         self._only = 0 if len(self._targets) == 1 else None
         self._version = -1
 
@@ -86,9 +89,10 @@ class LoadAwareSplitter:
         return [(target, None)]
 
     def _learn(self, loads: LoadTable) -> None:
-        """What a tuple adds to the level of each replica, and how many tuples of a batch stay together."""
+        """What a tuple adds to the level of each target, and how many tuples of a batch stay together."""
         self._version = loads.version
-        self._steps = self._near.pluck(loads.each) + self._far.pluck(loads.each)
+        each = self._near.pluck(loads.each) + self._far.pluck(loads.each)
+        self._steps = list(map(truediv, each, self._weights))
         cheap = int(STRETCH_SECONDS / max(self._steps))
         self._stretch = max(1, cheap)
         self._tie = STRETCH_SECONDS if cheap else TIE_SECONDS

@@ -31,7 +31,7 @@ class LoadAwarePaperSplitter:
         self._step = 0.0
 
     def refresh(self, view: TargetView) -> None:
-        self._ring.refresh(view.active)
+        self._ring.refresh(view.active, {})
         self._loads = view.loads
         self._version = -1
 

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import gcd
 from random import Random
 
 from pasps.errors import GroupingError
 from pasps.groupings.base import Pick, Row, TargetView, by_target
 
 
-class Ring:
-    """Round robin over targets in ascending order: whose turn it is; starts at a random one, so that senders do not march in step."""
+def places(targets: Sequence[int], weights: Mapping[int, int]) -> list[tuple[float, int]]:
+    """One round over `targets`, in order: each has as many places as its weight, spread evenly; pairs of how far in and who.
 
-    __slots__ = ("_random", "cursor", "targets")
+    Equal weights are one place each, so a round is no longer than it must be.
+    """
+    if not targets:
+        raise GroupingError("no active replica to send to; a component keeps at least one")
+    shared = gcd(*(weights.get(target, 1) for target in targets))
+    found = []
+    for rank, target in enumerate(targets):
+        share = weights.get(target, 1) // shared
+        late = (rank + 0.5) / len(targets)  # those of one weight are not all at the same point of the round
+        found += [((turn + late) / share, turn / share, target) for turn in range(share)]
+    return [(turn, target) for _, turn, target in sorted(found)]
+
+
+class Ring:
+    """Round robin: whose turn it is, kept while targets come and go; starts at a random one, so that senders do not march in step."""
+
+    __slots__ = ("_places", "_random", "_weighted", "cursor", "targets")
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self._places: list[tuple[float, int]] = []
+        self._weighted = False
         self.targets: tuple[int, ...] = ()
+        """Who has each place: ascending, if all weights are equal."""
         self.cursor = 0
 
-    def refresh(self, targets: tuple[int, ...]) -> None:
-        """Go on over `targets` with the first that is not before the one whose turn it was."""
-        if not targets:
-            raise GroupingError("no active replica to send to; a component keeps at least one")
-        if not self.targets:
-            self.cursor = self._random.randrange(len(targets))
-        elif targets != self.targets:
-            self.cursor = bisect_left(targets, self.targets[self.cursor]) % len(targets)
-        self.targets = targets
+    def refresh(self, targets: tuple[int, ...], weights: Mapping[int, int]) -> None:
+        """Go on over `targets` with the first place that is not before the one whose turn it was."""
+        found = places(targets, weights)
+        if not self._places:
+            self.cursor = self._random.randrange(len(found))
+        elif found != self._places:
+            mine = self._places[self.cursor]
+            self.cursor = next((index for index, place in enumerate(found) if place >= mine), 0)
+        self._places = found
+        self._weighted = len(found) > len(targets)
+        self.targets = tuple(target for _, target in found)
 
     def next(self) -> int:
         """The target whose turn it is."""
@@ -46,7 +67,14 @@ class Ring:
         counts = [(target, everyone + 1) for target in order[:extra]]
         if everyone:
             counts += [(target, everyone) for target in order[extra:]]
-        return counts
+        return self._joined(counts) if self._weighted else counts
+
+    @staticmethod
+    def _joined(counts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        joined: dict[int, int] = {}
+        for target, count in counts:
+            joined[target] = joined.get(target, 0) + count
+        return list(joined.items())
 
 
 class ShuffleSplitter:
@@ -64,7 +92,7 @@ class ShuffleSplitter:
 
     def refresh(self, view: TargetView) -> None:
         near = tuple(index for index in view.active if index in view.local) if self._local else ()
-        self._ring.refresh(near or view.active)
+        self._ring.refresh(near or view.active, view.weights)
         self._only = self._ring.targets[0] if len(self._ring.targets) == 1 else None
 
     def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
@@ -89,19 +117,17 @@ class RandomSplitter:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._active: tuple[int, ...] = ()
+        self._places: tuple[int, ...] = ()
 
     def refresh(self, view: TargetView) -> None:
-        if not view.active:
-            raise GroupingError("no active replica to send to; a component keeps at least one")
-        self._active = view.active
+        self._places = tuple(target for _, target in places(view.active, view.weights))
 
     def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
-        if len(self._active) == 1:
-            return [(self._active[0], None)] if rows else []
+        if len(self._places) == 1:
+            return [(self._places[0], None)] if rows else []
         if len(rows) == 1:
-            return [(self._random.choice(self._active), None)]
-        return by_target(self._random.choices(self._active, k=len(rows)))
+            return [(self._random.choice(self._places), None)]
+        return by_target(self._random.choices(self._places, k=len(rows)))
 
 
 class GlobalSplitter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -48,8 +48,9 @@ def view_of(
     local: Iterable[int] = (),
     loads: LoadTable | None = None,
     room: Callable[[int], int] = lambda _: 1 << 30,
+    weights: Mapping[int, int] | None = None,
 ) -> TargetView:
-    return TargetView(tuple(active), frozenset(local), tasks, loads or LoadTable(tasks), room)
+    return TargetView(tuple(active), frozenset(local), tasks, loads or LoadTable(tasks), room, weights or {})
 
 
 def rows_of(count: int) -> list[Row]:

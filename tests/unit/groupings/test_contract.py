@@ -41,7 +41,8 @@ actives = st.sets(st.integers(0, TASKS - 1), min_size=1).map(sorted)
 steps = st.lists(
     st.one_of(
         st.integers(0, 40),  # a batch of that many rows
-        st.tuples(actives, st.sets(st.integers(0, TASKS - 1))),  # a new view: active replicas, and what is local
+        # a new view: active replicas, what is local, and how many are behind each
+        st.tuples(actives, st.sets(st.integers(0, TASKS - 1)), st.dictionaries(st.integers(0, TASKS - 1), st.integers(1, 5))),
         st.tuples(st.integers(0, TASKS - 1), st.floats(0, 1), st.floats(0, 0.1), st.integers(0, 2000)),  # a load report
     ),
     max_size=25,
@@ -61,10 +62,11 @@ def test_no_row_is_lost_or_invented_and_order_is_kept(
     clock, loads, rooms = HandClock(), LoadTable(TASKS), Random(seed)
     splitter = splitter_of(spec, band=band, clock=clock, seed=seed)
 
-    def show(active: list[int], local: set[int]) -> None:
-        splitter.refresh(view_of(active, tasks=TASKS, local=local & set(active), loads=loads, room=lambda _: rooms.randrange(30)))
+    def show(active: list[int], local: set[int], weights: dict[int, int]) -> None:
+        near = local & set(active)
+        splitter.refresh(view_of(active, tasks=TASKS, local=near, loads=loads, room=lambda _: rooms.randrange(30), weights=weights))
 
-    show(first, set())
+    show(first, set(), {})
     active = first
     for step in steps:
         clock.seconds += 1e-4
@@ -83,10 +85,10 @@ def test_no_row_is_lost_or_invented_and_order_is_kept(
             assert len(targets) == len(set(targets))
             allowed = range(TASKS) if spec.kind in KEYED else {0} if spec.kind is Kind.GLOBAL else active
             assert set(targets) <= set(allowed)
-        elif isinstance(step, tuple) and len(step) == 2:
+        elif len(step) == 3:
             active = step[0]
-            show(active, step[1])
-        elif isinstance(step, tuple):
+            show(*step)
+        else:
             index, waiting, each, done = step
             loads.report(index, waiting, each, done, clock.now())
 
@@ -94,7 +96,7 @@ def test_no_row_is_lost_or_invented_and_order_is_kept(
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_one_target_gets_the_whole_batch_as_it_is(spec: GroupingSpec) -> None:
     splitter = splitter_of(spec)
-    splitter.refresh(view_of([0], tasks=1))
+    splitter.refresh(view_of([0], tasks=1, weights={0: 3}))
     if spec.kind is not Kind.CUSTOM:
         assert splitter.split(rows_of(5)) == [(0, None)]
 

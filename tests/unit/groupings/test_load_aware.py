@@ -202,6 +202,45 @@ def test_one_active_replica_gets_all_and_is_charged() -> None:
     assert loads.waiting(1, clock.now()) == pytest.approx(5 * MS)
 
 
+@given(
+    queues=st.lists(st.tuples(st.floats(0, 0.2), st.floats(1e-4, 0.05), st.integers(1, 9)), min_size=2, max_size=8),
+    batches=st.lists(st.integers(1, 200), min_size=1, max_size=6),
+)
+@settings(max_examples=100)
+def test_a_queue_fills_by_its_part_of_a_tuple_for_each_replica(queues: list[tuple[float, float, int]], batches: list[int]) -> None:
+    clock = HandClock()
+    loads = table_of(clock, *[(waiting, each) for waiting, each, _ in queues])
+    weights = {index: weight for index, (_, _, weight) in enumerate(queues)}
+    splitter = splitter_of(Grouping.LOAD_AWARE, clock=clock)
+    splitter.refresh(view_of(weights, tasks=len(queues), loads=loads, weights=weights))
+    for batch in batches:
+        before = [loads.waiting(index, clock.now()) for index in weights]
+        counts = counts_of(rows_of(batch), splitter.split(rows_of(batch)))
+        after = [loads.waiting(index, clock.now()) for index in weights]
+        parts = [each / weight for _, each, weight in queues]
+        for index, part in enumerate(parts):
+            assert after[index] - before[index] == pytest.approx(counts[index] * part)
+            if counts[index]:  # nobody was lower when it got its last one
+                assert after[index] - part <= min(after) + 1e-6
+
+
+def test_queues_that_have_nothing_get_the_share_of_their_replicas() -> None:
+    clock = HandClock()
+    loads = table_of(clock, *[(0.0, 10 * MS)] * 3)
+    splitter = splitter_of(Grouping.LOAD_AWARE, clock=clock)
+    splitter.refresh(view_of(range(3), tasks=3, loads=loads, weights={0: 4, 2: 5}))
+    assert counts_of(rows_of(600), splitter.split(rows_of(600))) == {0: 240, 1: 60, 2: 300}
+
+
+def test_one_queue_is_charged_for_all_its_replicas() -> None:
+    clock = HandClock()
+    loads = table_of(clock, (0.0, MS), (0.0, MS))
+    splitter = splitter_of(Grouping.LOAD_AWARE, clock=clock)
+    splitter.refresh(view_of([1], tasks=2, loads=loads, weights={1: 4}))
+    assert splitter.split(rows_of(8)) == [(1, None)]
+    assert loads.waiting(1, clock.now()) == pytest.approx(2 * MS)
+
+
 positions_ = st.lists(st.tuples(st.floats(0, 1), st.floats(1e-4, 0.5)), min_size=1, max_size=12)
 
 
