@@ -44,8 +44,3 @@ class IdSource:
         # one operation on one large integer costs less than one on each of many small ones
         bits = (self._getrandbits(64 * count) & clear) | stamp
         return memoryview(bits.to_bytes(8 * count, byteorder)).cast("Q").tolist()
-
-
-def owner_of(root: int) -> int:
-    """The spout task whose ledger holds `root`."""
-    return root & OWNER_MASK

@@ -7,7 +7,6 @@ where a branch of the tree ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import itemgetter
 from typing import TypeVar
 
@@ -29,11 +28,6 @@ def split_edges(edges: list[int], counts: list[int], ids: IdSource) -> list[int]
         if count:
             out.append(edge)
     return out
-
-
-def repeat_each(values: Sequence[T], counts: list[int]) -> list[T]:
-    """`values[i]`, `counts[i]` times."""
-    return [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
 
 
 def split_links(links: Links, count: int, ids: IdSource) -> list[Links]:
