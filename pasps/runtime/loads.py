@@ -93,8 +93,9 @@ class LoadReports:
         if not inbox.shared and self._hosting.state(key) is not ReplicaState.ACTIVE:
             return
         waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
+        at_a_time = 1 if inbox.one_at_a_time else max(1, len(inbox.takers))
         known = self._keeper.loads[key[0]].each[key[1]]
-        load = Load(self._index[key[0]], key[1], waiting * (told.each or known), told.each, done)
+        load = Load(self._index[key[0]], key[1], waiting * (told.each or known) / at_a_time, told.each, done)
         self.take(key[0], load, now)
         for peer in self._peers.values():
             peer.load(load)

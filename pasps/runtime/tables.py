@@ -276,11 +276,14 @@ class TableKeeper:
         return max(1, sum(routing.places[replica] == worker for replica in routing.active))
 
     def _view(self, name: str, routing: Routing) -> TargetView:
-        targets, active = self._targets[name], routing.active
+        targets, active, weights = self._targets[name], routing.active, dict[int, int]()
         if self._hosting.shared[name]:
             active = queues_of(routing)
+            # replicas that compute share their worker's core: together they do no more than one
+            if self._blueprint.components[name].execution != "inline":
+                weights = {index: self._sharers(name, routing, routing.places[index]) for index in active}
         local = frozenset(index for index in active if routing.places[index] == self._me)
-        return TargetView(active, local, routing.pool, self.loads[name], lambda index: targets[index].room())
+        return TargetView(active, local, routing.pool, self.loads[name], lambda index: targets[index].room(), weights)
 
     def _serves(self, target: Target) -> bool:
         assert self.table is not None
