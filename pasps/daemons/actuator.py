@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pasps.activation import ActivationTable, moves, with_active
@@ -11,17 +11,13 @@ from pasps.control.publisher import TablePublisher
 from pasps.daemons.repair import CONFIRM_SECONDS
 from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
 
-Movable = Callable[[ActivationTable], ActivationTable | None]
-"""The table again, or UnmovableError where it would move a task that cannot, BusyError where one that has not arrived yet."""
-
 
 class TableActuator:
     """See `pasps.control.loop.Actuator`."""
 
-    def __init__(self, publisher: TablePublisher, movable: Movable, confirm_seconds: float = CONFIRM_SECONDS) -> None:
+    def __init__(self, publisher: TablePublisher, confirm_seconds: float = CONFIRM_SECONDS) -> None:
         self._publisher = publisher
         self._confirm_seconds = confirm_seconds
-        self._movable = movable
         self.held: Mapping[str, int] = {}
         """Bolts that somebody set by hand, and may have while a plan waited for its turn."""
 
@@ -62,7 +58,7 @@ class TableActuator:
                 continue
             following = with_active(changed, name, count)
             try:
-                self._movable(following)
+                self._publisher.refuse(following)
             except (UnmovableError, BusyError) as error:
                 acts[name] = Act(before, count, before, Outcome.FAILED, str(error))
                 continue

@@ -8,14 +8,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from pasps.activation import ActivationTable, Routing, brought_home, moves, with_worker
+from pasps.activation import ActivationTable, Routing, brought_home, with_worker
 from pasps.control.publisher import TablePublisher
 from pasps.daemons.census import Census
 from pasps.daemons.lives import Lives
 from pasps.daemons.messages import Awake, Fence, LinkLost, ToWorker
 from pasps.daemons.worker_link import WorkerLink, brief
 from pasps.daemons.workforce import Workforce
-from pasps.errors import BrokenError, ComponentStartError, PaspsError, TimeoutExpiredError, UnmovableError
+from pasps.errors import BrokenError, ComponentStartError, PaspsError, TimeoutExpiredError
 
 _log = logging.getLogger(__name__)
 
@@ -151,12 +151,9 @@ class Repair:
             if name in self._census.spouts:
                 continue
             try:
-                await self._publisher.change(partial(self._home_again, name), CONFIRM_SECONDS)
+                await self._publisher.change(partial(brought_home, home=self._home, component=name), CONFIRM_SECONDS)
             except PaspsError as error:
                 _log.warning("component %s stays where it is: %s", name, error)
-
-    def _home_again(self, component: str, table: ActivationTable) -> ActivationTable | None:
-        return self.movable(brought_home(table, self._home, component))
 
     async def relink(self, worker: str, lost: LinkLost) -> None:
         """Two live workers lost their connection: connect them again, and fail what was under way."""
@@ -172,18 +169,3 @@ class Repair:
             peer.kill(f"it could not be connected with worker {worker} again")
             return
         await self._fence(self._publisher.refresh())
-
-    def movable(self, wanted: ActivationTable | None) -> ActivationTable | None:
-        """The table, unless it would move a task that is known not to be able to, or is still on its way.
-
-        Raises:
-            UnmovableError: which cannot, and why.
-            BusyError: which is on its way.
-        """
-        if wanted is not None:
-            self._publisher.refuse_to_send_on(wanted)
-        for move in moves(self._publisher.table, wanted) if wanted is not None else ():
-            stuck = self._workforce.unmovable.get((move.component, move.task)) if move.source is not None else None
-            if stuck is not None:
-                raise UnmovableError(move.component, move.task, stuck.attribute, stuck.reason)
-        return wanted

@@ -82,7 +82,9 @@ class TopologyMaster:
         self._keeper = keeper or NoKeeper()
         self.workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone, self._keeper)
         self._homes = Homes(blueprint, self._keeper.resume)
-        self.publisher = TablePublisher(self._homes.before(self.workforce.ids), self._send_table, self._keeper.intend)
+        self.publisher = TablePublisher(
+            self._homes.before(self.workforce.ids), self._send_table, self._keeper.intend, self.workforce.unmovable
+        )
         self._census = Census(blueprint, clock, self._keeper.resume.positions)
         self._finished: set[int] = set()
         self._asked: tuple[str, int] | None = None  # whose `finish` was asked for last, and of how many instances
@@ -93,7 +95,7 @@ class TopologyMaster:
         self._repair = Repair(
             self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep, self._lives, self._tell
         )
-        self.actuator = TableActuator(self.publisher, self._repair.movable)
+        self.actuator = TableActuator(self.publisher)
 
     # ---- starting and ending
 
@@ -210,9 +212,7 @@ class TopologyMaster:
             raise BrokenError(f"set_active({component!r}, {count}): no worker of topology {self.blueprint.name!r} is alive: {why}")
 
         def make(table: ActivationTable) -> ActivationTable | None:
-            if len(table.components[component].active) == count:
-                return None
-            return self._repair.movable(with_active(table, component, count))
+            return None if len(table.components[component].active) == count else with_active(table, component, count)
 
         before = len(self.publisher.table.components[component].active)
         # first: a plan that is under way must not have the last word

@@ -26,10 +26,9 @@ from pasps.daemons.messages import (
     ReadLog,
     Stuck,
     ToWorker,
-    Unmovable,
 )
 from pasps.daemons.step_loop import EXIT_FAILED
-from pasps.errors import BrokenError, ComponentStartError, TimeoutExpiredError, WorkerStartError
+from pasps.errors import BrokenError, ComponentStartError, TimeoutExpiredError, UnmovableError, WorkerStartError
 from pasps.metrics import WorkerCounts
 
 _log = logging.getLogger(__name__)
@@ -57,7 +56,7 @@ class WorkerLink:
         self.where, self.cores = handle.where, handle.cores
         self.address: Address | None = None
         self.counts: WorkerCounts | None = None
-        self.unmovable: dict[tuple[str, int], Unmovable] = {}
+        self.unmovable: dict[tuple[str, int], UnmovableError] = {}
         self._handle = handle
         self._on_message = on_message
         self._control: ControlLink
@@ -170,7 +169,10 @@ class WorkerLink:
             raise ComponentStartError(f"worker {self.worker} could not start:\n{hello.error}")
         self.address = Address(hello.host, hello.port, self.incarnation)
         self._ready_since = self._clock.now()
-        self.unmovable = {(stuck.component, stuck.task): stuck for stuck in hello.unmovable}
+        self.unmovable = {
+            (stuck.component, stuck.task): UnmovableError(stuck.component, stuck.task, stuck.attribute, stuck.reason)
+            for stuck in hello.unmovable
+        }
 
     async def dial(self, message: Dial, seconds: float) -> None:
         """Let it connect to peers.

@@ -15,9 +15,9 @@ from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launcher import Launcher
 from pasps.daemons.keeper import Keeper
-from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Stuck, ToWorker, Unmovable
+from pasps.daemons.messages import Address, Close, Dial, FromWorker, Launch, LogText, Stuck, ToWorker
 from pasps.daemons.worker_link import WorkerLink
-from pasps.errors import BrokenError, InvalidError
+from pasps.errors import BrokenError, InvalidError, UnmovableError
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Workforce:
     ) -> None:
         self.ids = [f"w{index}" for index in range(workers)]
         self.links: dict[str, WorkerLink] = {}
-        self.unmovable: dict[tuple[str, int], Unmovable] = {}
+        self.unmovable: dict[tuple[str, int], UnmovableError] = {}
         self._pickled = cloudpickle.dumps(blueprint)
         self._launcher = launcher
         self._clock = clock

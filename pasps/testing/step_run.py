@@ -239,17 +239,19 @@ class StepRun:
 
         Raises:
             InvalidError: there is no such bolt, or the count is not from 1 to its pool.
-            UnmovableError: an instance that would have to move cannot; nothing was changed.
+            UnmovableError: (`wait`) an instance that would have to move cannot: known from the start, and nothing was changed, or found
+                when it was to move, and it was left where it was.
         """
         plan = self.blueprint.components.get(component)
         if plan is None or plan.is_spout:
             raise InvalidError(f"expected the name of a bolt of topology {self.blueprint.name!r}, got {component!r}")
         if not 1 <= count <= plan.pool:
             raise InvalidError(f"component {component!r}: expected 1 to {plan.pool} active replicas (its pool), got {count!r}")
-        self.controller.refuse_unmovable(with_active(self.controller.table, component, count))
-        self.controller.request(lambda table: with_active(table, component, count))
+        request = self.controller.request(lambda table: with_active(table, component, count))
         if wait:
             self.settle()
+            if request.error is not None:
+                raise request.error
 
     def settle(self, most_steps: int = 100_000) -> None:
         """Step until every change that was asked for has been carried out.
@@ -284,9 +286,8 @@ class StepRun:
     def restart(self, worker: str) -> None:
         """The worker comes back, one incarnation later, with nothing of what it had."""
         made = self._crew.make(worker)
+        made.apply(self.controller.table, self._positions.now())  # as it is told when it is launched: what the table leaves it is made
         self.controller.came(worker, self._crew.incarnations[worker])
-        if len(self.workers) == 1:
-            self.controller.deliver(worker)
         made.activate()
 
     # ---- looking

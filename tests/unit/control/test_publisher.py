@@ -79,6 +79,19 @@ def test_a_change_that_raises_changes_nothing() -> None:
     run(test)
 
 
+def test_a_task_that_is_known_not_to_be_able_to_move_is_sent_nowhere_but_from_a_dead_worker() -> None:
+    async def test() -> None:
+        wire = Wire()
+        publisher = TablePublisher(keyed(), wire, unmovable={("count", 1): UnmovableError("count", 1, "lock", "cannot pickle")})
+        with pytest.raises(UnmovableError, match="lock"):
+            await publisher.change(lambda table: with_active(table, "count", 2), 5.0)
+        assert (publisher.table.version, wire.sent) == (1, [])
+        publisher.lose("w0")
+        assert publisher.table.components["count"].worker_of(1) == "w1"
+
+    run(test)
+
+
 def test_a_worker_that_does_not_confirm_is_named() -> None:
     async def test() -> None:
         publisher = TablePublisher(shuffled(), Wire())

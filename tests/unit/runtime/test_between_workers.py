@@ -9,6 +9,7 @@ import pytest
 
 from pasps import Bolt, Grouping, Spout, Topology, TopologyContext, Tuple
 from pasps.activation import without_worker
+from pasps.errors import UnmovableError
 from pasps.testing import StepOptions, StepRun
 from pasps.transport.messages import Bundle, Mark, WireBatch
 from tests.unit.transport import sample_classes as samples
@@ -146,7 +147,8 @@ def test_a_task_moves_with_a_queue_larger_than_a_frame() -> None:
 
 def test_a_state_larger_than_a_frame_stays_where_it_is_and_is_told() -> None:
     with StepRun(Hoarded, 2, inputs={"values": rows(30)}, config={"test.state": 2 * FRAME}) as run:
-        run.set_active("hoard", 2)
+        with pytest.raises(UnmovableError, match="a pickled task of "):
+            run.set_active("hoard", 2)
         run.run_to_end()
         (report,) = run.journal.of("move_failed")
         assert "a pickled task of " in report.text

@@ -139,7 +139,7 @@ def test_a_move_that_fails_at_run_time_is_undone_and_keeps_order(seed: int, dela
     with run_of(Breaks, 2, 60, 60, seed=seed, delays=delays) as run:
         run.run_until_idle()
         run.set_active("count", 4, wait=False)
-        run.controller.request(lambda table: table)
+        run.controller.request(lambda table: None)
         run.clock.advance(1)  # the second part, with key 3 in it, flows while tasks move
         run.settle()
         for active in (1, 3, 2):
@@ -152,7 +152,7 @@ def test_a_move_that_fails_at_run_time_is_undone_and_keeps_order(seed: int, dela
 
 
 def request_active(run: StepRun, count: int) -> None:
-    """Ask for it as if nobody knew yet that it cannot move."""
+    """Ask for it, whatever becomes of it."""
     run.controller.request(lambda table: with_active(table, "count", count))
 
 
@@ -168,6 +168,16 @@ def test_a_failed_move_is_reported_with_its_attribute_and_publishes_one_table_mo
             assert run.controller.table.version == version + 1 + len(failed)
             replica = run.controller.table.components["count"].replica_of(failed[0].index)
             assert replica in run.controller.table.components["count"].active
+        run.run_to_end()
+        check_continuous(run, 40)
+
+
+def test_who_asked_for_a_move_that_fails_is_told() -> None:
+    with run_of(Breaks, 20, 20) as run:
+        run.run_until_idle()
+        with pytest.raises(UnmovableError, match="'broken'"):
+            run.set_active("count", 1)
+        assert run.journal.of("move_failed")
         run.run_to_end()
         check_continuous(run, 40)
 
