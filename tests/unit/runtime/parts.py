@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pasps import Bolt, EndOfInput, Spout, Stream, Tuple, bolt
+from pasps import Bolt, EndOfInput, Spout, Stream, TopologyBuilder, Tuple, bolt
+from pasps.testing import CompletedTopology, complete_topology
 
 
 class Numbers(Spout):
@@ -53,3 +54,11 @@ class Explode(Bolt):
 
 def rows(count: int) -> list[list[Any]]:
     return [[i] for i in range(count)]
+
+
+def completed(kind: Any, count: int = 3, **options: Any) -> CompletedTopology:
+    """What came of numbers that went through one bolt, called "bolt"."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", kind).shuffle_grouping("numbers")
+    return complete_topology(builder.create_topology("calls"), {"numbers": rows(count)}, **options)
