@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from pasps.transport.codec import Refusal
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionStatistics:
-    """Counters since the connection was made, headers and handshake included."""
-
-    frames_in: int
-    bytes_in: int
-    frames_out: int
-    bytes_out: int
 
 
 class Connection(Protocol):
@@ -44,9 +33,6 @@ class Connection(Protocol):
 
     def abort(self, reason: str = "") -> None:
         """Ends it at once; what was not delivered is dropped. Also ends a `close` that waits for its peer to read."""
-
-    def statistics(self) -> ConnectionStatistics:
-        """The counters now."""
 
 
 OnMessage = Callable[[Connection, Message], None]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pasps.errors import BrokenError, ClosedError, PaspsError
 from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refusal
-from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage, OnRefused
+from pasps.transport.connection import OnLost, OnMessage, OnRefused
 from pasps.transport.frames import FrameReader
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Message
@@ -37,7 +37,6 @@ class InprocConnection:
         self._decoder = Decoder(allow_pickle)
         self._reader = FrameReader(most_frame_bytes)
         self._is_closing = self._is_lost = False
-        self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0
 
     def send(self, message: Message) -> Sequence[Refusal]:
         """See `Connection.send`; it waits for `InprocLink.pump`."""
@@ -46,10 +45,7 @@ class InprocConnection:
         if self._is_lost:
             raise BrokenError(f"connection with {self.peer}: it is lost")
         refused: list[Refusal] = []
-        frames = self._encoder.encode(message, refused)
-        self.outbox += frames
-        self._frames_out += len(frames)
-        self._bytes_out += sum(map(len, frames))
+        self.outbox += self._encoder.encode(message, refused)
         return refused
 
     def close(self, reason: str = "") -> None:
@@ -61,22 +57,16 @@ class InprocConnection:
         self._is_closing = True
         self.outbox.clear()
 
-    def statistics(self) -> ConnectionStatistics:
-        """See `Connection.statistics`."""
-        return ConnectionStatistics(self._frames_in, self._bytes_in, self._frames_out, self._bytes_out)
-
     def is_over(self) -> bool:
         """Whether this end was closed and has nothing left to deliver, or was lost."""
         return self._is_lost or (self._is_closing and not self.outbox)
 
     def receive(self, data: bytes | bytearray) -> Exception | None:
         """Takes bytes as if the peer had sent them; gives the reason if the connection has to end for it."""
-        self._bytes_in += len(data)
         try:
             for payload in self._reader.feed(data):
                 if self._is_closing or self._is_lost:
                     break
-                self._frames_in += 1
                 refused: list[Refusal] | None = None if self._on_refused is None else []
                 message = self._decoder.decode(payload, refused)
                 if refused and self._on_refused is not None:

@@ -17,7 +17,7 @@ from typing import cast
 from pasps.errors import AuthenticationError, BrokenError, ClosedError, InvalidError, PaspsError, ProtocolError
 from pasps.transport import handshake
 from pasps.transport.codec import DEFAULT_MOST_BYTES, Decoder, Encoder, Refusal
-from pasps.transport.connection import ConnectionStatistics, OnLost, OnMessage, OnRefused
+from pasps.transport.connection import OnLost, OnMessage, OnRefused
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket, name_of
 from pasps.transport.frames import HEADER_BYTES, FrameReader, seal
 from pasps.transport.handshake import MOST_HANDSHAKE_BYTES, NONCE_BYTES, Identity, Incarnations, Steps
@@ -81,7 +81,6 @@ class TcpConnection(asyncio.Protocol):
         self._decoder = Decoder(endpoint.allow_pickle)
         self._is_closing = False
         self._error: Exception | None = None
-        self._frames_in = self._bytes_in = self._frames_out = self._bytes_out = 0
 
     @property
     def peer(self) -> Identity:
@@ -98,10 +97,8 @@ class TcpConnection(asyncio.Protocol):
             raise BrokenError(f"connection with {self._name()}: it is lost or not open yet")
         refused: list[Refusal] = []
         frames = self._encoder.encode(message, refused)
-        if len(frames) == 1:
-            self._write(frames[0])
-        elif frames:
-            self._write(b"".join(frames), len(frames))
+        if frames:
+            self._write(frames[0] if len(frames) == 1 else b"".join(frames))
         return refused
 
     def close(self, reason: str = "") -> None:
@@ -117,15 +114,6 @@ class TcpConnection(asyncio.Protocol):
         if self._transport is not None:
             _log.debug("connection with %s is cut: %s", self._name(), reason or "asked to")
             self._transport.abort()
-
-    def statistics(self) -> ConnectionStatistics:
-        """See `Connection.statistics`."""
-        return ConnectionStatistics(self._frames_in, self._bytes_in, self._frames_out, self._bytes_out)
-
-    @property
-    def unsent_bytes(self) -> int:
-        """What was sent and still waits in this process for its peer to read."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     # what asyncio calls
 
@@ -145,12 +133,10 @@ class TcpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Takes what came, the end of the handshake and the first messages in one piece too."""
-        self._bytes_in += len(data)
         try:
             for payload in self._reader.feed(data):
                 if self._is_closing or self._error is not None:
                     return
-                self._frames_in += 1
                 if self._steps is not None:
                     self._shake(self._steps, payload)
                 else:
@@ -202,10 +188,8 @@ class TcpConnection(asyncio.Protocol):
         if payload is not None:
             self._write(seal(bytearray(HEADER_BYTES) + payload))
 
-    def _write(self, data: bytes | bytearray, frames: int = 1) -> None:
+    def _write(self, data: bytes | bytearray) -> None:
         if self._transport is not None:
-            self._frames_out += frames
-            self._bytes_out += len(data)
             self._transport.write(data)
 
     def _handshake_is_late(self) -> None:
