@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pasps.cluster.zookeeper_server import ZooKeeperServer
 from pasps.daemons.dev_cluster import DevCluster
 from tests.integration.postgres_server import PostgresServer
 from tests.integration.running import no_children
 from tests.integration.sql_databases import Database
+from tests.integration.zookeeper_server import ZooKeeperServer
 
 START_SECONDS = 100.0
 

@@ -10,9 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
-from pasps.cluster.zookeeper_server import ZooKeeperServer
 from tests.integration.master_process import MasterProcess, end_driver, masters, package
 from tests.integration.running import until
+from tests.integration.zookeeper_server import ZooKeeperServer
 
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,10 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
 from pasps.cluster.store import StoreUnavailableError
-from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, free_port
+from pasps.cluster.zookeeper_server import LOOPBACK
 from pasps.cluster.zookeeper_store import open_store
 from pasps.errors import InvalidError
+from tests.integration.zookeeper_server import ZooKeeperServer, free_port
 from tests.integration.zookeeper_stores import SESSION_SECONDS, ZooKeeperStores, gaps, kazoo
 from tests.unit.cluster.store_contract import CONTRACT
 from tests.unit.cluster.store_harness import Follower, Promise, stand, until_children, until_connected, until_many, until_seen, until_value

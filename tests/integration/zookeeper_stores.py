@@ -11,8 +11,9 @@ from typing import Self
 from kazoo.client import KazooClient
 
 from pasps.cluster.store import Store
-from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperServer, free_port
+from pasps.cluster.zookeeper_server import LOOPBACK
 from pasps.cluster.zookeeper_store import open_store
+from tests.integration.zookeeper_server import ZooKeeperServer, free_port
 
 SESSION_SECONDS = 4
 
