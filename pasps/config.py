@@ -198,7 +198,6 @@ def _own_value(text: str) -> Any:
 class Settings:
     """What the runtime reads, in its own units; one for a topology, and one for each component that overrides something."""
 
-    workers: int | None
     message_timeout_seconds: float
     timeouts_enabled: bool
     ackers_enabled: bool
@@ -217,7 +216,6 @@ class Settings:
     debug: bool
     error_throttle_seconds: float
     max_error_reports: int
-    max_task_parallelism: int | None
     worker_host: str | None
 
     @classmethod
@@ -230,7 +228,6 @@ class Settings:
         conf = merged(check(conf, "configuration"))
         tick = conf["topology.tick.tuple.freq.secs"]
         return cls(
-            workers=conf["topology.workers"],
             message_timeout_seconds=float(conf["topology.message.timeout.secs"]),
             timeouts_enabled=conf["topology.enable.message.timeouts"],
             ackers_enabled=conf["topology.acker.executors"] != 0,
@@ -249,6 +246,5 @@ class Settings:
             debug=conf["topology.debug"],
             error_throttle_seconds=float(conf["topology.error.throttle.interval.secs"]),
             max_error_reports=conf["topology.max.error.report.per.interval"],
-            max_task_parallelism=conf["topology.max.task.parallelism"],
             worker_host=conf["pasps.worker.host"],
         )

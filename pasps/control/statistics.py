@@ -42,7 +42,7 @@ def stats_of(
         for replica in counts.replicas:
             by_component[replica.component].append((replica, alive))
     on_way = on_the_way(living)
-    components = {name: _component(plan, blueprint, table, by_component[name], on_way) for name, plan in blueprint.components.items()}
+    components = {name: _component(plan, table, by_component[name], on_way) for name, plan in blueprint.components.items()}
     spouts = [replica for name, plan in blueprint.components.items() if plan.is_spout for replica, _ in by_component[name]]
     emitted = sum(sum(replica.emitted.values()) for replica in spouts)
     replayed = sum(replica.replayed for replica in spouts)
@@ -95,7 +95,6 @@ def on_the_way(living: Mapping[str, WorkerCounts]) -> dict[int, int]:
 
 def _component(
     plan: ComponentPlan,
-    blueprint: Blueprint,
     table: ActivationTable,
     replicas: list[tuple[ReplicaCounts, bool]],
     on_way: Mapping[int, int],
@@ -116,7 +115,7 @@ def _component(
         pool=plan.pool,
         execute_seconds=seconds / executed if executed else 0.0,
         errors=sum(r.errors for r, _ in replicas),
-        replicas=_replicas(routing.active, replicas),
+        replicas=_replicas(replicas),
         edges=tuple(
             EdgeStats(
                 edge.source,
@@ -151,7 +150,7 @@ def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict
     }
 
 
-def _replicas(active: tuple[int, ...], replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaStats]:
+def _replicas(replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaStats]:
     found: dict[int, ReplicaStats] = {}
     for index in sorted({r.replica for r, _ in replicas}):
         all_of = [(r, alive) for r, alive in replicas if r.replica == index]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 from collections.abc import Mapping
@@ -15,8 +14,6 @@ import msgspec
 
 from pasps.daemons.process_identity import started
 from pasps.errors import InvalidError
-
-_log = logging.getLogger(__name__)
 
 SCHEMA = "pasps.run/1"
 FILE_NAME = "run.json"

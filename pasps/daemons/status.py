@@ -12,7 +12,6 @@ import msgspec
 from pasps.api.blueprint import Blueprint
 from pasps.daemons.run_record import RunState
 from pasps.daemons.topology_master import ErrorReport
-from pasps.daemons.verbs import json_ready
 from pasps.daemons.workforce import WorkerInfo
 from pasps.errors import ProtocolError
 from pasps.metrics import Histogram, Stats
@@ -50,12 +49,6 @@ class Status:
 def shapes(blueprint: Blueprint) -> tuple[ComponentShape, ...]:
     """Of all components, in topological order."""
     return tuple(ComponentShape(plan.id, plan.is_spout, plan.pool, plan.concurrency) for plan in blueprint.components.values())
-
-
-def status_object(status: Status) -> dict[str, Any]:
-    """As JSON has it."""
-    made: dict[str, Any] = json_ready(status)
-    return made
 
 
 def status_from(value: Any) -> Status:

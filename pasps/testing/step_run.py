@@ -286,7 +286,7 @@ class StepRun:
     def restart(self, worker: str) -> None:
         """The worker comes back, one incarnation later, with nothing of what it had."""
         made = self._crew.make(worker)
-        made.apply(self.controller.table, self._positions.now())  # as it is told when it is launched: what the table leaves it is made
+        made.apply(self.controller.table, dict(self._positions))  # as it is told when it is launched: what the table leaves it is made
         self.controller.came(worker, self._crew.incarnations[worker])
         made.activate()
 

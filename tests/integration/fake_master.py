@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from pasps.daemons.run_record import write_json
-from pasps.daemons.status import status_object
+from pasps.daemons.verbs import json_ready
 from pasps.errors import InvalidError, PaspsError
 from tests.unit.cli.builders import known_run, status
 
@@ -167,7 +167,7 @@ def known_master(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Master
     monkeypatch.chdir(home)
     with serving(Master()) as master:
         master.add("doubling")
-        master.verbs["status"] = lambda _: status_object(status())
+        master.verbs["status"] = lambda _: json_ready(status())
         monkeypatch.setenv("PASPS_MASTER", master.url)
         yield master
 

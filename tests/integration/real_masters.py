@@ -28,8 +28,7 @@ from pasps.daemons.master.packages import DirectoryPackages
 from pasps.daemons.master.records import Member
 from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import host
-from pasps.daemons.status import status_object
-from pasps.daemons.verbs import Verbs
+from pasps.daemons.verbs import Verbs, json_ready
 from tests.unit.cli.builders import status
 
 TOKEN = "t0ken"
@@ -69,7 +68,7 @@ class Driver:
         verbs, name = Verbs(), self._name
 
         async def told() -> Any:
-            return {**status_object(status()), "name": name}
+            return {**json_ready(status()), "name": name}
 
         async def logs(worker: str | None = None, lines: int = 100, offset: int | None = None) -> Any:
             return {"worker": worker, "host": "node-1", "text": f"{worker} wrote\n", "offset": 9}

@@ -12,7 +12,7 @@ import pytest
 from pasps.cli import exit_codes
 from pasps.cli.main import main
 from pasps.daemons.run_record import write_json
-from pasps.daemons.status import status_object
+from pasps.daemons.verbs import json_ready
 from pasps.errors import BrokenError, ClosedError
 from tests.integration.fake_master import TOKEN, Master, known_master, nobody, runs_here
 from tests.unit.cli.builders import report, status
@@ -175,7 +175,7 @@ def test_top_goes_on_over_a_change_of_masters_and_ends_with_the_topology(master:
             case BrokenError() as error:
                 raise error
             case found:
-                return status_object(found)
+                return json_ready(found)
 
     master.verbs["status"] = told
     assert main(["top", "--no-tty", "--interval", "0.01"]) == exit_codes.OK

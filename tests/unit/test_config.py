@@ -150,7 +150,6 @@ def test_the_runtime_and_the_control_loop_read_every_key_once() -> None:
 
 def test_settings_have_the_documented_defaults() -> None:
     assert Settings.from_config({}) == Settings(
-        workers=None,
         message_timeout_seconds=30.0,
         timeouts_enabled=True,
         ackers_enabled=True,
@@ -169,7 +168,6 @@ def test_settings_have_the_documented_defaults() -> None:
         debug=False,
         error_throttle_seconds=10.0,
         max_error_reports=5,
-        max_task_parallelism=None,
         worker_host=None,
     )
 

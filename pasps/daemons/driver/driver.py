@@ -61,7 +61,7 @@ class Driver:
         self._options, self._store, self._secrets, self._clock = options, store, secret, clock
         self._name = options.topology
         self._door = driver_token(secret.token, options.topology)
-        self._standing = Standing(Latest(store, layout.driver(options.topology), clock), options, clock)
+        self._standing = Standing(Latest(store, layout.driver(options.topology)), options, clock)
         self._ending: Ending | None = None
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
@@ -109,7 +109,7 @@ class Driver:
         submission = submission_of(entry.value, layout.topology(self._name))
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
         blueprint = await asyncio.to_thread(load_package, unpacked, submission)
-        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._secrets.zookeeper, self._clock)
+        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._secrets.zookeeper)
         self._keeper, secret = keeper, secrets.token_bytes(32)
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
@@ -232,7 +232,7 @@ class Driver:
         summary = summary_of(self._name, self._ending.reason, stats, left, self._master, str(run.path))
         run.finish(summary)
         if self._ending.for_good:
-            last = Latest(self._store, layout.summary(self._name), self._clock)
+            last = Latest(self._store, layout.summary(self._name))
             last.put(encoded_summary(summary))
             # without it the topology would be started again; there is nothing else to do but to wait for the store
             while not await last.flush(_LAST_WRITE_SECONDS):

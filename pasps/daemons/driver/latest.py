@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from pasps.clock import Clock
 from pasps.cluster.store import Store
 from pasps.control.news import News
 from pasps.errors import InvalidError, PaspsError
@@ -18,8 +17,8 @@ _RETRY_SECONDS = 1.0
 class Latest:
     """`pause_seconds`: at least so long between two writes. What was given in between is never written."""
 
-    def __init__(self, store: Store, path: str, clock: Clock, pause_seconds: float = 0.0) -> None:
-        self._store, self._path, self._clock, self._pause = store, path, clock, pause_seconds
+    def __init__(self, store: Store, path: str, pause_seconds: float = 0.0) -> None:
+        self._store, self._path, self._pause = store, path, pause_seconds
         self._wanted: bytes | None = None
         self._written: bytes | None = None
         self._news = News()

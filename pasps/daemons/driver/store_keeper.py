@@ -11,7 +11,6 @@ from typing import TypeVar
 import msgspec
 
 from pasps.activation import ActivationTable
-from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import Store, Watch
 from pasps.daemons.driver.latest import Latest
@@ -31,13 +30,13 @@ _POSITION_SECONDS = 1.0
 class StoreKeeper:
     """Made by `load`. Belongs to one event loop."""
 
-    def __init__(self, store: Store, name: str, connect: str, credentials: str | None, clock: Clock) -> None:
+    def __init__(self, store: Store, name: str, connect: str, credentials: str | None) -> None:
         self.resume = Resume()
         self._store, self._name = store, name
         self._connect, self._credentials = connect, credentials
-        self._table = Latest(store, layout.table(name), clock)
-        self._assignment = Latest(store, layout.assignment(name), clock)
-        self._positions = Latest(store, layout.positions(name), clock, _POSITION_SECONDS)
+        self._table = Latest(store, layout.table(name))
+        self._assignment = Latest(store, layout.assignment(name))
+        self._positions = Latest(store, layout.positions(name), _POSITION_SECONDS)
         self._incarnations: dict[str, int] = {}
         self._places: Mapping[str, str] = {}
         self._registered: dict[str, Address] = {}
@@ -46,13 +45,13 @@ class StoreKeeper:
         self._watch: Watch
 
     @classmethod
-    async def load(cls, store: Store, name: str, connect: str, credentials: str | None, clock: Clock) -> StoreKeeper:
+    async def load(cls, store: Store, name: str, connect: str, credentials: str | None) -> StoreKeeper:
         """With what the driver before this one left.
 
         Raises:
             StoreUnavailableError: the store is away.
         """
-        self = cls(store, name, connect, credentials, clock)
+        self = cls(store, name, connect, credentials)
         table = await self._read(layout.table(name), ActivationTable)
         positions = await self._read(layout.positions(name), dict[int, bytes])
         components = {} if table is None else table.components

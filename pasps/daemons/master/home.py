@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import secrets
 import shutil
@@ -16,8 +15,6 @@ from types import TracebackType
 from typing import Self
 
 from pasps.errors import BusyError, InvalidError
-
-_log = logging.getLogger(__name__)
 
 KEPT_OUTPUTS = 20
 """Of one topology, what so many drivers wrote is kept."""

@@ -9,7 +9,8 @@ import pytest
 
 from pasps.cli.frame import first_frame
 from pasps.daemons.messages import Stuck
-from pasps.daemons.status import Status, status_from, status_object
+from pasps.daemons.status import Status, status_from
+from pasps.daemons.verbs import json_ready
 from pasps.errors import ProtocolError
 from pasps.metrics import EdgeStats, Histogram, Latency, ReplicaStats
 from tests.unit.cli.builders import report, status
@@ -19,7 +20,7 @@ REPLICA = ReplicaStats(0, "w0", "ACTIVE", 1, 2, 3, 4, 5, 0.5)
 
 def through_json(given: Status) -> Status:
     # what is not known is null in JSON, as the control socket writes it
-    text = json.dumps(status_object(given)).replace("NaN", "null")
+    text = json.dumps(json_ready(given)).replace("NaN", "null")
     return status_from(json.loads(text))
 
 

@@ -9,7 +9,6 @@ import pytest
 from pasps.cluster.memory_store import MemoryStore, MemoryTree
 from pasps.daemons.driver import latest as module
 from pasps.daemons.driver.latest import Latest
-from pasps.testing.clock import FakeClock
 from tests.unit.daemons.driver.rounds import DoubtfulStore, HangingStore, rounds, until_value, value_at
 
 PATH = "/topologies/words/driver"
@@ -29,7 +28,7 @@ class Bench:
         self.store, self.other = tree.session(), tree.session()
 
     def latest(self, pause_seconds: float = 0.0) -> Latest:
-        return Latest(self.store, PATH, FakeClock(), pause_seconds)
+        return Latest(self.store, PATH, pause_seconds)
 
 
 def run(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
@@ -141,7 +140,7 @@ def test_a_lost_session_is_no_matter() -> None:
 def test_after_a_write_that_may_have_been_done_the_value_before_it_is_written_again() -> None:
     async def body(_: Bench) -> None:
         store = DoubtfulStore(b"2", lambda: latest.put(b"1"))
-        latest = Latest(store, PATH, FakeClock())
+        latest = Latest(store, PATH)
         latest.put(b"1")
         assert await latest.flush(LONG)
         latest.put(b"2")
@@ -156,7 +155,7 @@ def test_after_a_write_that_may_have_been_done_the_value_before_it_is_written_ag
 def test_to_flush_takes_no_longer_than_it_may() -> None:
     async def body(_: Bench) -> None:
         store: MemoryStore = HangingStore()
-        latest = Latest(store, PATH, FakeClock())
+        latest = Latest(store, PATH)
         latest.put(b"1")
         assert not await latest.flush(0.0)
         await rounds()

@@ -36,7 +36,7 @@ class Bench:
         tree = MemoryTree()
         self.clock = FakeClock(epoch=100.0)
         self.store, self.master = tree.session(), tree.session()
-        self.standing = Standing(Latest(self.store, PATH, self.clock), OPTIONS, self.clock)
+        self.standing = Standing(Latest(self.store, PATH), OPTIONS, self.clock)
 
     async def seen(self) -> DriverRecord:
         """What masters see, once everything is written."""

@@ -15,7 +15,6 @@ from pasps.daemons.driver import latest, store_keeper
 from pasps.daemons.driver.store_keeper import StoreKeeper
 from pasps.daemons.keeper import Resume
 from pasps.daemons.messages import Address, RegisterAt
-from pasps.testing.clock import FakeClock
 from tests.unit.daemons.driver.rounds import HangingStore, rounds, until, until_value, value_at
 
 NAME = "words"
@@ -42,7 +41,7 @@ class Bench:
         self.keepers: list[StoreKeeper] = []
 
     async def load(self, store: MemoryStore | None = None) -> StoreKeeper:
-        self.keepers.append(await StoreKeeper.load(store or self.store, NAME, "h1:2181/pasps", "me:pw", FakeClock()))
+        self.keepers.append(await StoreKeeper.load(store or self.store, NAME, "h1:2181/pasps", "me:pw"))
         return self.keepers[-1]
 
     async def kept(self) -> ActivationTable:
