@@ -1,7 +1,9 @@
-"""What the tests with real workers share: waiting with a deadline, reading what sinks wrote, killing workers."""
+"""What the tests with real workers share: waiting with a deadline, calling commands, reading what sinks wrote, killing workers."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
 import signal
 import time
@@ -14,6 +16,15 @@ import psutil
 from pasps import RunningTopology, WorkerInfo
 
 T = TypeVar("T")
+
+
+def called(name: str, *words: str) -> int:
+    """A command, with what it raises."""
+    module = importlib.import_module(f"pasps.cli.{name}")
+    parser = argparse.ArgumentParser()
+    module.add(parser)
+    code: int = getattr(module, name)(parser.parse_args(words))
+    return code
 
 
 def as_in_a_terminal() -> None:

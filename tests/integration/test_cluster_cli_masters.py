@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from pasps.cli import exit_codes
 from pasps.cli.main import main
 from pasps.errors import InvalidError
 from tests.integration.real_masters import TOKEN, Masters
+from tests.integration.running import called
 
 pytestmark = pytest.mark.integration
 
@@ -49,15 +48,6 @@ def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def masters(tmp_path: Path) -> Iterator[Masters]:
     with Masters(tmp_path) as found:
         yield found
-
-
-def called(name: str, *words: str) -> int:
-    """A command, with what it raises."""
-    module = importlib.import_module(f"pasps.cli.{name}")
-    parser = argparse.ArgumentParser()
-    module.add(parser)
-    code: int = getattr(module, name)(parser.parse_args(words))
-    return code
 
 
 def written(folder: Path, name: str, text: str = TOPOLOGY) -> str:

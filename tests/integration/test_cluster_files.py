@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
-import importlib
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -20,6 +18,7 @@ from pasps.control.decision_log import Record
 from pasps.control.plan import Plan
 from pasps.errors import BrokenError, InvalidError, ProtocolError
 from tests.integration.fake_master import Master, RefusalError, known_master, runs_here
+from tests.integration.running import called
 from tests.unit.report.builders import made_up, write_run
 
 pytestmark = pytest.mark.integration
@@ -36,15 +35,6 @@ def home(tmp_path: Path) -> Path:
 def master(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Master]:
     with known_master(home, monkeypatch) as found:
         yield found
-
-
-def called(name: str, *words: str) -> int:
-    """A command, with what it raises."""
-    module = importlib.import_module(f"pasps.cli.{name}")
-    parser = argparse.ArgumentParser()
-    module.add(parser)
-    code: int = getattr(module, name)(parser.parse_args(words))
-    return code
 
 
 # ---- explain, report

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from pasps.errors import PaspsError
 from pasps.testing import CompletedTopology, complete_topology
+from tests.unit.topologies.parts import rows_of
 from topologies.complex_sensitive import complex_sensitive, opinions
 from topologies.complex_sensitive.complex_sensitive import ComplexSensitive
 from topologies.complex_sensitive.expected import expected_keys as complex_keys
@@ -50,11 +50,7 @@ def run(topology: Any, folder: Path, **config: Any) -> CompletedTopology:
 
 
 def stored(folder: Path, columns: str, table: str) -> list[tuple[Any, ...]]:
-    engine = create_engine(f"sqlite:///{folder}/stored.db")
-    with engine.connect() as connection:
-        found = [tuple(row) for row in connection.execute(text(f"SELECT {columns} FROM {table}"))]
-    engine.dispose()
-    return found
+    return [tuple(row) for row in rows_of(folder, f"SELECT {columns} FROM {table}")]
 
 
 def test_every_event_of_the_insensitive_topology_is_stored(tmp_path: Path) -> None:

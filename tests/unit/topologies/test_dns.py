@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from pasps.cluster.imports import sources_of
 from pasps.errors import PaspsError
 from pasps.testing import CompletedTopology, StepRun, complete_topology
+from tests.unit.topologies.parts import rows_of
 from topologies.dns import dns_traffic
 from topologies.dns.conversations import message, planned
 from topologies.dns.dns_traffic import DnsTraffic
@@ -32,11 +32,7 @@ def run(folder: Path, **keys: Any) -> CompletedTopology:
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    engine = create_engine(f"sqlite:///{folder}/stored.db")
-    with engine.connect() as connection:
-        found = [tuple(row) for row in connection.execute(text(f"SELECT {columns} FROM dns_events ORDER BY event"))]
-    engine.dispose()
-    return found
+    return [tuple(row) for row in rows_of(folder, f"SELECT {columns} FROM dns_events ORDER BY event")]
 
 
 @pytest.mark.parametrize("seed", [1, 5])

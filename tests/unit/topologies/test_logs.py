@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from drain3.drain import Drain
-from sqlalchemy import create_engine, text
 
 from pasps.cluster.imports import sources_of
 from pasps.errors import PaspsError
 from pasps.testing import CompletedTopology, StepRun, complete_topology
+from tests.unit.topologies.parts import rows_of
 from topologies.logs import log_events
 from topologies.logs.expected import expected_keys
 from topologies.logs.line_formats import read_line
@@ -37,11 +37,7 @@ def run(folder: Path, total: int = TOTAL, **keys: Any) -> CompletedTopology:
 
 
 def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    engine = create_engine(f"sqlite:///{folder}/stored.db")
-    with engine.connect() as connection:
-        found = [tuple(row) for row in connection.execute(text(f"SELECT {columns} FROM log_events ORDER BY event"))]
-    engine.dispose()
-    return found
+    return [tuple(row) for row in rows_of(folder, f"SELECT {columns} FROM log_events ORDER BY event")]
 
 
 def templates_of_one_drain(lines: list[str]) -> list[str]:

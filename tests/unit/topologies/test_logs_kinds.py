@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pickle
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
-from pasps import Bolt, EndOfInput, Grouping, Spout, Topology
+from pasps import EndOfInput, Grouping, Spout, Topology
 from pasps.testing import complete_topology
+from tests.unit.topologies.parts import FailsOnce
 from topologies.logs.kinds import Kinds, Rates, session, severity
 from topologies.logs.line_formats import Line
 from topologies.logs.templates import Template
@@ -108,16 +108,6 @@ class Given(Spout):
 
     def next_tuple(self) -> float | None:
         raise EndOfInput  # a list takes its place
-
-
-class FailsOnce(Bolt):
-    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
-        self.seen: set[int] = set()
-
-    def process(self, tup: Any) -> None:
-        if tup.values.event not in self.seen:
-            self.seen.add(tup.values.event)
-            self.fail(tup)
 
 
 class Repeated(Topology):

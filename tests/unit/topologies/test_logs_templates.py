@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from drain3.drain import Drain
 
-from pasps import Bolt, EndOfInput, Grouping, Spout, Topology
+from pasps import EndOfInput, Grouping, Spout, Topology
 from pasps.testing import complete_topology
+from tests.unit.topologies.parts import FailsOnce
 from topologies.logs.line_formats import Line, read_line
 from topologies.logs.masks import MOST_CHARACTERS, masked, word_count
 from topologies.logs.synthetic_lines import line
@@ -124,16 +125,6 @@ class Given(Spout):
 
     def next_tuple(self) -> float | None:
         raise EndOfInput  # a list takes its place
-
-
-class FailsOnce(Bolt):
-    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
-        self.seen: set[int] = set()
-
-    def process(self, tup: Any) -> None:
-        if tup.values.event not in self.seen:
-            self.seen.add(tup.values.event)
-            self.fail(tup)
 
 
 class Repeated(Topology):

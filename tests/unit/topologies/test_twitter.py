@@ -6,9 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, text
-
 from pasps.testing import ABORT, CompletedTopology, complete_topology
+from tests.unit.topologies.parts import rows_by_event
 from topologies.twitter.expected import expected_keys
 from topologies.twitter.made_tweets import made_tweet
 from topologies.twitter.stop_words import without_stop_words
@@ -23,18 +22,9 @@ def run(folder: Path, inputs: Any = None, **config: Any) -> CompletedTopology:
     return complete_topology(Twitter, inputs, config={**options, **config}, workers=2)
 
 
-def stored(folder: Path) -> dict[int, Any]:
-    engine = create_engine(f"sqlite:///{folder}/stored.db")
-    with engine.connect() as connection:
-        rows = connection.execute(text("SELECT * FROM tweets")).all()
-    engine.dispose()
-    assert len({row.event for row in rows}) == len(rows)
-    return {row.event: row for row in rows}
-
-
 def test_every_tweet_is_stored_once_with_its_classes(tmp_path: Path) -> None:
     done = run(tmp_path)
-    rows = stored(tmp_path)
+    rows = rows_by_event(tmp_path, "tweets")
     assert {(event,) for event in rows} == expected_keys(TOTAL)
     assert done.errors == []
     right = Counter[str]()
@@ -51,7 +41,7 @@ def test_every_tweet_is_stored_once_with_its_classes(tmp_path: Path) -> None:
 
 def test_another_seed_is_another_stream(tmp_path: Path) -> None:
     run(tmp_path, **{"events.seed": 2})
-    rows = stored(tmp_path)
+    rows = rows_by_event(tmp_path, "tweets")
     assert {(event,) for event in rows} == expected_keys(TOTAL, seed=2)
     assert all(row.text == made_tweet(event, 2).text for event, row in rows.items())
 
@@ -66,4 +56,4 @@ def test_after_a_worker_died_each_tweet_is_still_one_row(tmp_path: Path) -> None
     rows: list[Any] = [[number, one.text, one.person.profile] for number, one in enumerate(made)]
     done = run(tmp_path, {"tweets": [*rows[:120], ABORT, *rows[120:]]})
     assert sorted(done.acked["tweets"]) == list(range(200))
-    assert {(event,) for event in stored(tmp_path)} == expected_keys(200)
+    assert {(event,) for event in rows_by_event(tmp_path, "tweets")} == expected_keys(200)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from pasps.testing import ABORT, CompletedTopology, complete_topology
+from tests.unit.topologies.parts import rows_by_event
 from topologies.twitter.made_tweets import made_tweet, topics
 from topologies.twitter.people import person
 from topologies.twitter.profiles import Profile
@@ -130,18 +130,9 @@ def run(folder: Path, inputs: Any = None) -> CompletedTopology:
     return complete_topology(TwitterComplex, inputs, config=config, workers=2)
 
 
-def stored(folder: Path) -> dict[int, Any]:
-    engine = create_engine(f"sqlite:///{folder}/stored.db")
-    with engine.connect() as connection:
-        rows = connection.execute(text("SELECT * FROM information")).all()
-    engine.dispose()
-    assert len({row.event for row in rows}) == len(rows)
-    return {row.event: row for row in rows}
-
-
 def test_every_tweet_is_stored_once_whichever_way_it_went(tmp_path: Path) -> None:
     done = run(tmp_path)
-    rows = stored(tmp_path)
+    rows = rows_by_event(tmp_path, "information")
     assert {(event,) for event in rows} == expected_keys(TOTAL)
     assert done.errors == []
     for event, row in rows.items():
@@ -165,4 +156,4 @@ def test_after_a_worker_died_each_tweet_is_still_one_row(tmp_path: Path) -> None
     rows: list[Any] = [[number, one.text, one.person.profile] for number, one in enumerate(made)]
     done = run(tmp_path, {"tweets": [*rows[:120], ABORT, *rows[120:]]})
     assert sorted(done.acked["tweets"]) == list(range(200))
-    assert {(event,) for event in stored(tmp_path)} == expected_keys(200)
+    assert {(event,) for event in rows_by_event(tmp_path, "information")} == expected_keys(200)
