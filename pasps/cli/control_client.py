@@ -12,7 +12,7 @@ import msgspec
 
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.daemons.run_list import KnownRun
-from pasps.daemons.verbs import error_of
+from pasps.daemons.verbs import result_of
 from pasps.errors import BrokenError, ProtocolError, TimeoutExpiredError
 
 ANSWER_SECONDS = 10.0
@@ -49,7 +49,7 @@ class ControlClient:
         except OSError as error:
             self.close()
             raise EndedMeanwhileError(f"{self._whose()} cannot be reached, it has probably just ended: {error}") from error
-        return self._result(answer)
+        return result_of(answer, self._whose())
 
     def close(self) -> None:
         """End the connection; the next call makes another. More calls do nothing."""
@@ -81,16 +81,6 @@ class ControlClient:
                 raise ConnectionResetError("it closed the connection")
             answer += part
         return bytes(answer)
-
-    def _result(self, answer: bytes) -> Any:
-        try:
-            told = msgspec.json.decode(answer)
-            if told["ok"]:
-                return told["result"]
-            kind, text = told["error"]["kind"], told["error"]["text"]
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-            raise ProtocolError(f"{self._whose()} answered with {answer[:80]!r}, which is no answer") from error
-        raise error_of(kind, text)
 
     def _whose(self) -> str:
         return f"topology {self._run.record.name!r} (process {self._run.record.pid})"

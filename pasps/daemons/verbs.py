@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from pasps import errors
-from pasps.errors import BrokenError, InvalidError, PaspsError, TimeoutExpiredError
+from pasps.errors import BrokenError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
 from pasps.metrics import Histogram
 
 _log = logging.getLogger(__name__)
@@ -104,6 +104,23 @@ def json_ready(value: Any) -> Any:
 def refusal(error: PaspsError) -> dict[str, Any]:
     """The answer that an error makes."""
     return {"ok": False, "error": {"kind": type(error).__name__, "text": str(error)}}
+
+
+def result_of(answer: bytes, whose: str) -> Any:
+    """What a verb returned, of the line that answered it.
+
+    Raises:
+        ProtocolError: it is no answer; names `whose` it was to be.
+        PaspsError: what the verb raised, see `error_of`.
+    """
+    try:
+        told = msgspec.json.decode(answer)
+        if told["ok"]:
+            return told["result"]
+        kind, text = told["error"]["kind"], told["error"]["text"]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ProtocolError(f"{whose} answered with {answer[:80]!r}, which is no answer") from error
+    raise error_of(kind, text)
 
 
 def error_of(kind: object, text: object) -> PaspsError:

@@ -12,7 +12,7 @@ import msgspec
 
 from pasps.daemons.master.decide import Contact
 from pasps.daemons.master.failures import DriverUnreachableError
-from pasps.daemons.verbs import error_of
+from pasps.daemons.verbs import result_of
 from pasps.errors import AuthenticationError, BusyError, PaspsError, ProtocolError, TimeoutExpiredError
 
 CONNECT_SECONDS = 3.0
@@ -86,18 +86,7 @@ async def _exchange(door: Door, reader: asyncio.StreamReader, writer: asyncio.St
         raise ProtocolError(f"{_where(door)} answered with more than {MOST_ANSWER_BYTES} bytes") from error
     if not line.endswith(b"\n"):
         raise ConnectionResetError("it ended the connection before it answered")
-    return _result(door, line)
-
-
-def _result(door: Door, line: bytes) -> Any:
-    try:
-        told = msgspec.json.decode(line)
-        if told["ok"]:
-            return told["result"]
-        kind, text = told["error"]["kind"], told["error"]["text"]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ProtocolError(f"{_where(door)} answered with {line[:80]!r}, which is no answer") from error
-    raise error_of(kind, text)
+    return result_of(line, _where(door))
 
 
 def _where(door: Door) -> str:
