@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.cli.et_report import Progress, Result, SampleFacts, say
-from pasps.cli.et_topology import bolts_to_skip, code_for, entries_to_keep, loaded, request_of
+from pasps.cli.et_topology import bolts_to_skip, code_for, entries_to_keep, loaded
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.spark_options import add_spark_options, conf_of
+from pasps.cli.topology_file import add_file, add_package, request_of
 from pasps.clock import SystemClock
 from pasps.control.et_file import et_path
 from pasps.daemons.event_loop import new_event_loop
@@ -65,9 +66,8 @@ _EVENTS = "JSON lines, CSV with a header, or Parquet, local or gs://, as PATH, S
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps et`."""
     describe(parser, _WHAT, _EXAMPLES, _CODES)
+    add_file(parser)
     add = parser.add_argument
-    add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
-    add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
     add("--events", metavar="WHERE", action="append", default=[], help=_EVENTS)
     add("--sample", metavar="N", type=at_least_one, default=300, help="at most so many events, and tuples of each bolt (default: 300)")
     add("--seconds", metavar="S", type=seconds_above_zero, default=30.0, help="wait at most so long for spouts (default: 30)")
@@ -77,9 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="S", type=seconds_above_zero, default=30.0, help="end a pass over a bolt after so long (default: 30)")
     add("--skip", metavar="BOLT", action="append", default=[], help="leave a bolt out; may be given several times")
     add("--out", metavar="FILE", help="where to write (default: FILE.et.json beside the topology's file)")
-    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
-    add("--py-files", metavar="F,...", action="append", default=[], help="zips, eggs, .py files or folders that it imports too")
-    add("--requirements", metavar="FILE", help="install what this asks for into an environment of its own, and ship that")
+    add_package(parser)
     add_spark_options(parser)
     add_json(parser)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
+from pasps.cli.topology_file import load_here, missing_module
 from pasps.cluster.package import PackageRequest, build_package
-from pasps.config import parse_option
 from pasps.control.et_file import OperatorTimes, parse
-from pasps.daemons.load_file import FileError, load
+from pasps.daemons.load_file import FileError
 from pasps.data.et_spark import Code, Here, ship
 from pasps.data.spark import is_local
 from pasps.errors import InvalidError
@@ -25,39 +23,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def request_of(options: argparse.Namespace) -> PackageRequest:
-    """What the options say of the topology.
-
-    Raises:
-        InvalidError: a configuration key that is none, or with a wrong value.
-    """
-    return PackageRequest(
-        file=Path(options.file),
-        topology=options.topology,
-        options=dict(parse_option(text) for text in options.option),
-        py_files=tuple(Path(name) for names in options.py_files for name in names.split(",") if name),
-        requirements=None if options.requirements is None else Path(options.requirements),
-    )
-
-
 def loaded(request: PackageRequest) -> Blueprint:
     """The topology, imported here: its spouts are asked here, and its order must be known.
 
     Raises:
         InvalidError: it cannot be imported, or cannot run.
     """
-    for given in request.py_files:
-        folder = given if given.suffix != ".py" and not (given / "__init__.py").is_file() else given.parent
-        sys.path.insert(0, str(folder.resolve()))
     try:
-        # what a file prints while it is imported must not be taken for a result
-        with redirect_stdout(sys.stderr):
-            topology = load(str(request.file), request.topology)
+        topology = load_here(request)
     except FileError as error:
-        if request.requirements is None or not isinstance(error.__cause__, ModuleNotFoundError):
+        missing = missing_module(error)
+        if request.requirements is None or missing is None:
             raise
         cure = f"the topology is needed here too, so install it here as well: pip install -r {request.requirements}"
-        raise FileError(f"{request.file}: module {error.__cause__.name!r} is not here; {cure}") from error
+        raise FileError(f"{request.file}: module {missing!r} is not here; {cure}") from error
     return blueprint_of(topology, None, dict(request.options))
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 from pasps.api.topology import blueprint_of
@@ -16,10 +16,10 @@ from pasps.cli.find_cluster import the_cluster
 from pasps.cli.follow_start import Start, follow_start
 from pasps.cli.master_client import MasterClient
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
+from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import SystemClock
 from pasps.cluster.package import PackageRequest, build_package
-from pasps.config import parse_option
-from pasps.daemons.load_file import FileError, load
+from pasps.daemons.load_file import FileError
 from pasps.errors import InvalidError
 
 _WHAT = """\
@@ -48,14 +48,11 @@ exit codes:
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps submit`."""
     describe(parser, _WHAT, _EXAMPLES, _CODES)
+    add_file(parser)
     add = parser.add_argument
-    add("file", metavar="FILE", help="a Python file with a Topology class, or with what TopologyBuilder.create_topology returned")
-    add("--topology", metavar="NAME", help="which one, when the file has several: the name of the class, the variable or the topology")
     add("--name", help="submit it under this name")
     add("--workers", metavar="N", type=at_least_one, help="worker processes (default: topology.workers, else 2)")
-    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
-    add("--py-files", metavar="F,...", action="append", default=[], help="zips, eggs, .py files or folders that it imports too")
-    add("--requirements", metavar="FILE", help="install what this asks for into an environment of its own, and ship that")
+    add_package(parser)
     add("--inactive", action="store_true", help="with stopped spouts, until `pasps activate`")
     add("--no-wait", action="store_true", help="be back as soon as the cluster has it")
     add("--wait", metavar="S", type=seconds, default=60.0, help="follow it for at most S seconds (default: 60)")
@@ -66,7 +63,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def submit(options: argparse.Namespace) -> int:
     """See the module."""
     say = _say_aside if options.json else _say
-    request = request_of(options)
+    request = replace(request_of(options), name=options.name, workers=options.workers, inactive=options.inactive)
     name = checked_here(request, say)
     cluster = the_cluster(options.master)
     _check_name(cluster, name)
@@ -86,53 +83,22 @@ def submit(options: argparse.Namespace) -> int:
     return start.exit_code
 
 
-def request_of(options: argparse.Namespace) -> PackageRequest:
-    """What the options ask for.
-
-    Raises:
-        InvalidError: a configuration key that is none, or with a wrong value.
-    """
-    return PackageRequest(
-        file=Path(options.file),
-        topology=options.topology,
-        name=options.name,
-        options=dict(parse_option(text) for text in options.option),
-        workers=options.workers,
-        py_files=tuple(Path(name) for names in options.py_files for name in names.split(",") if name),
-        requirements=None if options.requirements is None else Path(options.requirements),
-        inactive=options.inactive,
-    )
-
-
 def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | None:
     """Its name, after its file was imported and its topology checked here; None when only the cluster can do that.
 
     Raises:
         InvalidError: it cannot be imported, or cannot run.
     """
-    for given in request.py_files:
-        folder = given if given.suffix != ".py" and not (given / "__init__.py").is_file() else given.parent
-        sys.path.insert(0, str(folder.resolve()))
     options = dict(request.options) | ({} if request.workers is None else {"topology.workers": request.workers})
     try:
-        # what a file prints while it is imported must not be taken for JSON
-        with redirect_stdout(sys.stderr):
-            topology = load(str(request.file), request.topology)
+        topology = load_here(request)
     except FileError as error:
-        missing = _missing_module(error)
+        missing = missing_module(error)
         if request.requirements is None or missing is None:
             raise
         say(f"module {missing!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
         return request.name
     return blueprint_of(topology, request.name, options).name
-
-
-def _missing_module(error: BaseException) -> str | None:
-    """The module that a file could not be imported for; None when that was not why. What imports it may have put it in own words."""
-    cause = error.__cause__
-    while cause is not None and not isinstance(cause, ModuleNotFoundError):
-        cause = cause.__cause__
-    return None if cause is None else cause.name
 
 
 def _check_name(cluster: MasterClient, name: str | None) -> None:
