@@ -6,31 +6,11 @@ from typing import Any
 
 import pytest
 
-from pasps.api import Bolt, Grouping, Spout, Stream, Tuple, bolt
+from pasps.api import Grouping, bolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.validate import validated
 from pasps.errors import TopologyError
-
-
-class Words(Spout):
-    outputs = [Stream(["word", "line"]), Stream(["n"], "numbers"), Stream(["task"], "direct", direct=True)]
-
-    def next_tuple(self) -> None: ...
-
-
-class Count(Bolt):
-    outputs = ["word", "count"]
-
-    def process(self, tup: Tuple) -> None: ...
-
-
-class Sink(Bolt):
-    def process(self, tup: Tuple) -> None: ...
-
-
-@bolt(outputs=["word"])
-def clean(word: str, line: str) -> tuple[str]:
-    return (word,)
+from tests.unit.api.parts import Count, Sink, Words, clean
 
 
 @bolt

@@ -10,32 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pasps.api import BatchBolt, Bolt, Grouping, GroupingSpec, Spout, Stream, Tuple, bolt
+from pasps.api import BatchBolt, Grouping, GroupingSpec, Tuple, bolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.validate import MOST_REPLICAS, reconfigured, validated
 from pasps.errors import ConfigError, InvalidError, TopologyError
 from pasps.ids import MOST_TASKS
-
-
-class Words(Spout):
-    outputs = [Stream(["word", "line"]), Stream(["n"], "numbers"), Stream(["task"], "direct", direct=True)]
-
-    def next_tuple(self) -> None: ...
-
-
-class Count(Bolt):
-    outputs = ["word", "count"]
-
-    def process(self, tup: Tuple) -> None: ...
-
-
-class Sink(Bolt):
-    def process(self, tup: Tuple) -> None: ...
-
-
-@bolt(outputs=["word"])
-def clean(word: str, line: str) -> tuple[str]:
-    return (word,)
+from tests.unit.api.parts import Count, Sink, Words, clean
 
 
 @bolt(outputs=["word"], batch=True)
