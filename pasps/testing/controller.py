@@ -96,9 +96,8 @@ class StepController:
 
     def came(self, worker: str, incarnation: int) -> None:
         """A worker is there again, and gets its replicas again, one bolt after the other."""
-        back = self._workers[worker]
-        self.request(lambda table: with_worker(table, worker, incarnation) if self._workers.get(worker) is back else None)
-        for name, plan in back.blueprint.components.items():
+        self._tables.publish(with_worker(self.table, worker, incarnation))  # at once: a live controller lets it wait for its turn
+        for name, plan in self._workers[worker].blueprint.components.items():
             if not plan.is_spout:
                 self.request(partial(brought_home, home=self._home, component=name))
 
