@@ -11,21 +11,22 @@ from typing import Any
 
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import KEYED, Kind
-from pasps.errors import Interrupt
+from pasps.errors import Interrupt, WireError
 from pasps.groupings.base import Pick, Splitter, TargetView
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox, split_links
 from pasps.runtime.batch import Batch, Links, Row, pick_rows
 from pasps.runtime.target import Target
+from pasps.transport.codec import Trial
 
 
 class Lane:
-    """One subscription as this sender serves it: its grouping, and the targets by task index.
+    """One subscription as this sender serves it: its grouping, and the targets by task index; `leaves`: some are in other workers.
 
     `shared`: a target is the inbox of all replicas in a worker, and what finds no room there may go to any other.
     """
 
-    __slots__ = ("by_task", "direct", "edge", "first_task", "open", "shared", "simple", "splitter", "targets", "waiting")
+    __slots__ = ("by_task", "direct", "edge", "first_task", "leaves", "open", "shared", "simple", "splitter", "targets", "waiting")
 
     def __init__(self, edge: Edge, splitter: Splitter, targets: list[Target], first_task: int, *, shared: bool = False) -> None:
         self.edge = edge.index
@@ -37,6 +38,7 @@ class Lane:
         self.shared = shared
         self.open: list[Target] = []  # of shared inboxes: those that take, by the newest table
         self.simple = splitter.fan == 1 and not self.direct
+        self.leaves = False
 
 
 class Port:
@@ -56,8 +58,8 @@ class Port:
         self.copies = 0
 
 
-Report = Callable[[BaseException], None]
-"""Tell of an exception of user code."""
+Report = Callable[[int, BaseException], None]
+"""Tell of an exception of user code in a task."""
 
 Delivery = tuple[Lane, int, Pick]
 
@@ -65,7 +67,7 @@ Delivery = tuple[Lane, int, Pick]
 class Emitter:
     """Routes rows; what has no credit yet is parked in order, and while anything is parked the executor must not run."""
 
-    __slots__ = ("_acks", "_ids", "_report", "_wake", "parked", "ports", "source")
+    __slots__ = ("_acks", "_ids", "_report", "_wake", "parked", "ports", "source", "trial")
 
     def __init__(
         self,
@@ -75,8 +77,11 @@ class Emitter:
         ids: IdSource,
         waiter: Any,
         report: Report,
+        trial: Trial | None = None,
     ) -> None:
+        """`trial` None: there is no other worker."""
         self._report = report
+        self.trial = trial
         self.source = source
         self.ports = ports
         self.parked: deque[tuple[Lane, Batch]] = deque()
@@ -135,10 +140,12 @@ class Emitter:
                 one = whole.part(i, i + 1)
                 self.route(port, one.rows, one.roots, one.edges, one.links, source)
             return
-        self._report(error)
-        if roots is not None:
-            self._acks.fail(roots)
-        for pairs in links or ():
+        self._fail(Batch(0, 0, source, rows, roots, edges, links), error)
+
+    def _fail(self, batch: Batch, error: BaseException) -> None:
+        self._report(batch.source, error)
+        self._acks.fail(batch.roots or [])
+        for pairs in batch.links or ():
             self._acks.fail([root for root, _ in pairs or ()])
 
     def choose(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
@@ -162,7 +169,20 @@ class Emitter:
         links: list[Links | None] | None,
         source: int,
     ) -> None:
-        """Hand rows to receivers that are chosen already: any number of copies of each row."""
+        """Hand rows to receivers that are chosen already: any number of copies of each row.
+
+        No receiver gets a row that cannot travel to another one.
+        """
+        if self.trial is not None and len(deliveries) > 1 and (stuck := self._stuck(port, deliveries, rows)):
+            whole = Batch(0, 0, source, rows, roots, edges, links)
+            for i, error in stuck.items():
+                self._fail(whole.part(i, i + 1), error)
+            good = [i for i in range(len(rows)) if i not in stuck]
+            whole.keep(good)
+            place = {old: new for new, old in enumerate(good)}
+            picked = [(lane, task, [place[i] for i in _positions(pick, len(rows)) if i in place]) for lane, task, pick in deliveries]
+            deliveries = [(lane, task, pick) for lane, task, pick in picked if pick]
+            rows, roots, edges, links = whole.rows, whole.roots, whole.edges, whole.links
         if roots is None or edges is None:
             for lane, task, pick in deliveries:
                 batch = Batch(lane.edge, task, source, pick_rows(rows, pick))
@@ -182,6 +202,26 @@ class Emitter:
             ids, parts = self._ids_for(chosen, left, owed, owed_links)
             port.copies += len(chosen)
             self._offer(lane, Batch(lane.edge, task, source, pick_rows(rows, pick), pick_rows(roots, pick), ids, parts))
+
+    def _stuck(self, port: Port, deliveries: list[Delivery], rows: list[Row]) -> dict[int, WireError]:
+        """The rows that cannot travel to a worker to which they go, by position."""
+        leaving = {i for lane, task, pick in deliveries if self.is_elsewhere(lane.targets[task]) for i in _positions(pick, len(rows))}
+        positions = sorted(leaving)
+        return {positions[i]: error for i, error in self.tried(port, pick_rows(rows, positions)).items()} if positions else {}
+
+    def tried(self, port: Port, rows: list[Row]) -> dict[int, WireError]:
+        """Why some of the rows could not travel, wherever they are going to, by position; nothing where none can leave this worker."""
+        if self.trial is None or not self.has_receivers_elsewhere(port):
+            return {}
+        return self.trial.errors(rows, port.component, port.stream, port.fields)
+
+    def has_receivers_elsewhere(self, port: Port) -> bool:
+        """Whether what the stream carries may have to travel."""
+        return any(lane.leaves for lane in port.lanes)
+
+    def is_elsewhere(self, target: Target) -> bool:
+        """Whether what is sent to it has to travel."""
+        return not target.here
 
     def _ack_leaves(self, counts: list[int], roots: list[int], edges: list[int], links: list[Links | None] | None) -> None:
         if 0 not in counts:
@@ -275,6 +315,7 @@ class Emitter:
         for port in self.ports.values():
             for lane in port.lanes:
                 view = views(lane.targets[0].component)
+                lane.leaves = len(view.local) < len(view.active)
                 lane.open = [lane.targets[index] for index in view.active] if lane.shared else []
                 try:
                     lane.splitter.refresh(view)

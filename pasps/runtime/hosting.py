@@ -36,6 +36,7 @@ from pasps.runtime.spout_executor import SpoutExecutor, refuse_coroutine
 from pasps.runtime.target import Target
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor
 from pasps.runtime.ways import Origin, make_way
+from pasps.transport.codec import Trial
 
 Key = tuple[str, int]
 """A component and a replica index."""
@@ -190,7 +191,7 @@ class Residents:
 
 CallAt = Callable[[float, Callable[[], None]], None]
 """Have something called once a time is reached."""
-MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report], Emitter]
+MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report, Trial | None], Emitter]
 
 
 class Hosting:
@@ -213,6 +214,7 @@ class Hosting:
         peers: dict[str, Peer],
         schedule: Schedule,
         call_at: CallAt,
+        trial: Trial | None,
         spawn: Spawn,
         notify: Callable[[BoltExecutor], None],
         emitter: MakeEmitter,
@@ -227,6 +229,7 @@ class Hosting:
         self.restarted, self.live, self.awake = restarted, False, False
         self._ids, self._acks, self._targets, self._peers = ids, acks, targets, peers
         self._schedule, self._call_at, self._spawn, self._notify = schedule, call_at, spawn, notify
+        self.trial = trial
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
         self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
@@ -273,7 +276,7 @@ class Hosting:
             self._report(plan.id, task_id, text)
 
         task_id = plan.first_task + executor.replica
-        executor.emitter = self._emitter(plan, task_id, executor, partial(tell, task_id))
+        executor.emitter = self._emitter(plan, task_id, executor, tell)
         origins = {edge.index: Origin(self.blueprint, edge) for edge in plan.inputs}
         executor.settler = Settler(executor.emitter, self._acks, self._ids, executor.meter, origins, tell)
         executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
@@ -284,7 +287,7 @@ class Hosting:
             fields = tuple(stream.fields)
             lanes = [self._lane(edge.index, fields, task_id) for edge in self.blueprint.outputs(plan.id, name)]
             ports[name] = Port(plan.id, name, fields, stream.direct, lanes)
-        return self._emitter_class(task_id, ports, self._acks, self._ids, executor, report)
+        return self._emitter_class(task_id, ports, self._acks, self._ids, executor, report, self.trial)
 
     def _lane(self, index: int, fields: tuple[str, ...], task_id: int) -> Lane:
         edge = self.blueprint.edges[index]
@@ -421,7 +424,7 @@ class Hosting:
 
         rank = self._ranks[plan.id]
         executor = SpoutExecutor(plan, task, rank, self.clock, self._schedule, self._ids, report, self._call_at)
-        executor.emitter = self._emitter(plan, executor.task_id, executor, report)
+        executor.emitter = self._emitter(plan, executor.task_id, executor, lambda _, error: report(error))
         executor.collector = SpoutCollector(plan.id, executor.emitter, executor.emit_now)
         executor.max_pending = settings.max_spout_pending
         executor.tracking = settings.ackers_enabled

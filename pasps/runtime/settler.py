@@ -1,22 +1,25 @@
 """The end of a step, the same for every way to run a bolt: failures are told and fail their tuples, the rest is routed and acked.
 
+What cannot travel is found before anything of its call is routed, and makes the call a failure.
+
 `settle` takes the outcome of a batch; columns go on as they are, calls are carried out one by one. Called by the executors on the
 worker's loop; calls the emitter and the ack box.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pasps.api.tuples import DEFAULT_STREAM, DONE, FAILED, PENDING, Tuple
+from pasps.errors import Interrupt, WireError
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox, split_edges, split_links
 from pasps.runtime.batch import Batch, Links, Row
 from pasps.runtime.emitter import Emitter, Port
 from pasps.runtime.inbox import TaskSlot
 from pasps.runtime.meters import Meter
-from pasps.runtime.outcome import Call, Emission, Failure, Outcome, Verdict
+from pasps.runtime.outcome import Call, Emission, Failure, Outcome, Records, Verdict
 from pasps.runtime.ways import Origin
 
 
@@ -72,11 +75,13 @@ class Settler:
             if not (outcome.rows or outcome.failures):
                 self._ack_all(batch, slot)
                 return
-            if batch.links is None:
+            if batch.links is None and not self._has_stuck(outcome.rows, outcome.counts):
                 self._spread(batch, outcome.rows, outcome.counts, outcome.failures or {}, slot)
                 return
         tups = outcome.tups if outcome.tups is not None else self._origins[batch.edge].tuples(batch)
         calls = outcome.as_calls()
+        if self._emitter.trial is not None:
+            self._try(tups, calls, outcome.loose, slot)
         if outcome.loose:
             for tup, call in zip(tups, calls, strict=True):
                 if isinstance(call, Failure) and self.flags.fail:  # before an ack of it that the batch recorded
@@ -88,8 +93,96 @@ class Settler:
 
     def settle_alone(self, slot: TaskSlot, call: Call) -> None:
         """Carry out a call that had no input: a tick, a hook that may emit."""
-        self._settle_call(None, call, slot)
+        calls: list[Call] = [call]
+        if self._emitter.trial is not None:
+            self._try([None], calls, None, slot)
+        self._settle_call(None, calls[0], slot)
         self._flush(slot)
+
+    # ---- what cannot travel, found before anything of its call is sent
+
+    def _has_stuck(self, rows: list[Row], counts: list[int]) -> bool:
+        """Whether one of several rows of a call could not travel; of a call with one row nothing else has to be held back."""
+        emitter = self._emitter
+        return emitter.trial is not None and self.default is not None and max(counts) > 1 and bool(emitter.tried(self.default, rows))
+
+    def _try(self, tups: Sequence[Tuple | None], calls: list[Call], loose: Records | None, slot: TaskSlot) -> None:
+        """Calls that recorded several things, among them a row that cannot travel to where it goes, become failures."""
+        several: list[list[Any]] = [call for call in calls if not isinstance(call, Failure) and len(call) > 1]
+        stuck = self._stuck([*several, loose] if loose else several)
+        if not stuck:
+            return
+        for i, (tup, call) in enumerate(zip(tups, calls, strict=True)):
+            if not isinstance(call, Failure) and (errors := stuck.get(id(call))):
+                judged = [record.tup for record in call if isinstance(record, Verdict)]
+                calls[i] = Failure(next(iter(errors.values())), judged if tup is None else [tup, *judged])
+        if loose:
+            self._hold_back(tups, calls, loose, stuck.get(id(loose), {}), slot)
+
+    def _hold_back(
+        self, tups: Sequence[Tuple | None], calls: list[Call], loose: Records, stuck: dict[int, WireError], slot: TaskSlot
+    ) -> None:
+        """What was recorded for a batch as a whole: the anchors of what is stuck fail, and with them all else that was made of them."""
+        failed: set[int] = set()
+
+        def fail(anchors: Iterable[Tuple]) -> None:
+            for anchor in anchors:
+                self._judge(anchor, False, slot)
+                failed.add(id(anchor))
+
+        for position, error in stuck.items():
+            self._tell(slot.task_id, error)
+            fail(loose[position].anchors)
+        for call in calls:
+            fail(call.judged if isinstance(call, Failure) else ())
+        held: set[int] = set(stuck)
+        while True:
+            more = {
+                position
+                for position, record in enumerate(loose)
+                if position not in held and isinstance(record, Emission) and any(id(anchor) in failed for anchor in record.anchors or ())
+            }
+            if not more:
+                break
+            held |= more
+            for position in more:
+                fail(loose[position].anchors)
+        loose[:] = [record for position, record in enumerate(loose) if position not in held]
+        for i, tup in enumerate(tups):
+            if id(tup) in failed and not isinstance(calls[i], Failure):
+                calls[i] = []
+
+    def _stuck(self, lists: list[list[Any]]) -> dict[int, dict[int, WireError]]:
+        """Why rows cannot travel to where they go: by the id of the list of records, and the position in it."""
+        emitted: dict[Port, list[tuple[list[Any], int, Row]]] = {}
+        for records in lists:
+            for position, record in enumerate(records):
+                if record.__class__ is tuple:
+                    assert self.default is not None
+                    emitted.setdefault(self.default, []).append((records, position, record))
+                elif isinstance(record, Emission):
+                    emitted.setdefault(record.port, []).append((records, position, record.row))
+        found: dict[int, dict[int, WireError]] = {}
+        for port, places in emitted.items():
+            for i, error in self._emitter.tried(port, [row for _, _, row in places]).items():
+                records, position, _ = places[i]
+                if self._leaves(port, records, position):
+                    found.setdefault(id(records), {})[position] = error
+        return found
+
+    def _leaves(self, port: Port, records: list[Any], position: int) -> bool:
+        """Whether a row goes to another worker; its receivers are chosen now, and stay."""
+        record = records[position]
+        if not isinstance(record, Emission):
+            record = records[position] = Emission(port, record, None, None, None)
+        if record.deliveries is None:
+            try:
+                record.deliveries = self._emitter.choose(port, record.row, record.direct_task)
+            except Interrupt:
+                raise
+            except BaseException:  # noqa: BLE001 - a grouping of the user's: told when the row is routed
+                return False
+        return any(self._emitter.is_elsewhere(lane.targets[task]) for lane, task, _ in record.deliveries)
 
     # ---- in columns
 

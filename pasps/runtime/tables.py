@@ -237,7 +237,8 @@ class TableKeeper:
             window, most_bytes = self._window(name, routing)
             for target in self._targets[name]:
                 worker = routing.worker_of(target.task)
-                if worker == self._me:
+                target.here = worker == self._me
+                if target.here:
                     target.door = self._residents.inboxes.get(name) or self._residents.slots.get((name, target.task))
                 else:
                     # a peer that was started anew is no door before the table that names its new incarnation

@@ -46,12 +46,12 @@ class Target:
     others need no second account, since `limit` of them are not more than that. So both together bound what waits there to twice
     `most_bytes`. Tuples are taken in about the order in which they were sent, so who gives credit back need not know bytes.
 
-    `door` None: the task has no live host at the moment, so nothing fits.
+    `door` None: the task has no live host at the moment, so nothing fits. `here`: it is hosted by this worker.
     """
 
     __slots__ = (
-        "_heavy", "_light", "_until_weighed", "component", "door", "limit", "most_bytes", "outstanding", "outstanding_bytes", "task",
-        "waiters",
+        "_heavy", "_light", "_until_weighed", "component", "door", "here", "limit", "most_bytes", "outstanding", "outstanding_bytes",
+        "task", "waiters",
     )  # fmt: skip
 
     def __init__(self, component: str, task: int, limit: int, most_bytes: int = sys.maxsize) -> None:
@@ -62,6 +62,7 @@ class Target:
         self.outstanding = 0
         self.outstanding_bytes = 0
         self.door: Door | None = None
+        self.here = False
         self.waiters: list[Waiter] = []
         self._heavy: deque[list[int]] = deque()  # tuples outstanding, in order: how many, and their bytes; empty while all are light
         self._light = _WEIGHED_AT_FIRST - 1  # how many batches more are weighed for sure

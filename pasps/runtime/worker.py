@@ -30,7 +30,7 @@ from pasps.runtime.tables import Draining, Positions, TableKeeper
 from pasps.runtime.target import Target
 from pasps.runtime.waiting_executors import Spawn
 from pasps.runtime.ways import tick_tuple
-from pasps.transport.codec import Refusal
+from pasps.transport.codec import Refusal, Trial
 from pasps.transport.connection import Connection
 from pasps.transport.messages import Acks, Ask, Bundle, Echo, Fails, Gave, Handover, Mark, Message, Probe, Took
 from pasps.transport.values import RowWrapper
@@ -194,6 +194,7 @@ class Worker:
             peers=self.peers,
             schedule=self.pump.schedule,
             call_at=self.timers.call_at,
+            trial=Trial(rows, settings.max_frame_bytes) if workers > 1 else None,
             spawn=spawn,
             notify=notify,
             emitter=emitter,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pasps.errors import WireError
 from pasps.runtime.batch import Batch, Links, Row
 from pasps.runtime.emitter import Delivery, Emitter, Lane, Port
-from pasps.transport.codec import Decoder, Encoder, Refusal
+from pasps.runtime.target import Target
+from pasps.transport.codec import Decoder, Encoder, Refusal, Trial
 from pasps.transport.frames import FrameReader
 from pasps.transport.messages import Bundle, WireBatch
 from pasps.transport.values import MOST_DEPTH, RowWrapper
@@ -17,32 +18,34 @@ ReportError = Callable[[str, str, int, BaseException], None]
 """A worker, a component in it, a task id, and why its row cannot travel."""
 
 
-class WireCheck:
-    """Sends rows through wrapper, codec and frames, as between two workers, and gives what comes out."""
+class WireCheck(Trial):
+    """Sends rows through wrapper, codec and frames, as between two workers, one by one, and looks at what comes out."""
 
     def __init__(self, allow_pickle: bool, most_frame_bytes: int) -> None:
-        self._rows = RowWrapper(allow_pickle, most_frame_bytes)
-        self._encoder = Encoder(self._rows, most_frame_bytes)
+        wrapper = RowWrapper(allow_pickle, most_frame_bytes)
+        super().__init__(wrapper, most_frame_bytes)
+        self._rows = wrapper
+        self._encoder = Encoder(wrapper, most_frame_bytes)
         self._decoder = Decoder(allow_pickle)
         self._reader = FrameReader(most_frame_bytes)
 
-    def there_and_back(self, row: Row, port: Port) -> Row:
-        """The row as another worker would get it.
+    def errors(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> dict[int, WireError]:
+        """Why some of the rows cannot travel, by their positions."""
+        found = {}
+        for i, row in enumerate(rows):
+            try:
+                self._there_and_back(self._rows.wire_rows([row], component, stream, fields))
+            except WireError as error:
+                found[i] = error
+        return found
 
-        Raises:
-            WireError: it would not get it.
-        """
-        wired = self._rows.wire_rows([row], port.component, port.stream, port.fields)
-        came: list[Row] = []
+    def _there_and_back(self, wired: list[Row]) -> None:
         for frame in self._encoder.encode(Bundle([WireBatch(0, 0, 0, wired)])):
             for payload in self._reader.feed(frame):
                 refused: list[Refusal] = []
-                message = self._decoder.decode(payload, refused)
+                self._decoder.decode(payload, refused)
                 if refused:
                     raise refused[0].error
-                if isinstance(message, Bundle):  # not the definition of a class, which comes ahead of it
-                    came += message.batches[0].rows
-        return came[0]
 
 
 class Recorder:
@@ -83,6 +86,8 @@ class _TappedEmitter(Emitter):
 
     def __init__(self, recorder: Recorder, worker: str, source: int, ports: dict[str, Port], *parts: Any) -> None:
         super().__init__(source, ports, *parts)
+        if recorder.wire is not None:
+            self.trial = recorder.wire
         self._recorder = recorder
         self._worker = worker
         self._inside = False
@@ -123,6 +128,14 @@ class _TappedEmitter(Emitter):
             self._recorder.note(port, rows)
         super().deliver(port, deliveries, rows, roots, edges, links, source)
 
+    def has_receivers_elsewhere(self, port: Port) -> bool:
+        """As if every receiver lived elsewhere."""
+        return self._recorder.wire is not None or super().has_receivers_elsewhere(port)
+
+    def is_elsewhere(self, target: Target) -> bool:
+        """The same."""
+        return self._recorder.wire is not None or super().is_elsewhere(target)
+
     def _offer(self, lane: Lane, batch: Batch) -> None:
         tried = self._tried(lane, batch)
         if tried.rows:
@@ -133,26 +146,14 @@ class _TappedEmitter(Emitter):
         wire, port = self._recorder.wire, self._names[lane.edge]
         if wire is None:
             return batch
-        good: list[int] = []
-        for i, row in enumerate(batch.rows):
-            try:
-                wire.there_and_back(row, port)
-            except WireError as error:
-                one = batch.part(i, i + 1)
-                self._acks.fail(one.roots or [])
-                self._acks.fail([root for links in one.links or () for root, _ in links or ()])
-                self._recorder.report(self._worker, port.component, batch.source, error)
-            else:
-                good.append(i)
-        if len(good) == len(batch.rows):
+        errors = wire.errors(batch.rows, port.component, port.stream, port.fields)
+        if not errors:
             return batch
-        return Batch(
-            batch.edge,
-            batch.task,
-            batch.source,
-            [batch.rows[i] for i in good],
-            None if batch.roots is None else [batch.roots[i] for i in good],
-            None if batch.edges is None else [batch.edges[i] for i in good],
-            None if batch.links is None else [batch.links[i] for i in good],
-            batch.origin,
-        )
+        for i, error in errors.items():
+            one = batch.part(i, i + 1)
+            self._acks.fail(one.roots or [])
+            self._acks.fail([root for links in one.links or () for root, _ in links or ()])
+            self._recorder.report(self._worker, port.component, batch.source, error)
+        rest = batch.part(0, len(batch.rows))
+        rest.keep([i for i in range(len(batch.rows)) if i not in errors])
+        return rest

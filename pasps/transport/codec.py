@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 from pasps.errors import ProtocolError, TooLargeError, WireError, shown
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
-from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, WireBatch
+from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, Row, WireBatch
 from pasps.transport.unwrap import Unwrapper, first_unusable
 from pasps.transport.values import RowWrapper, mended
 
@@ -91,6 +92,30 @@ class Encoder:
             batches = [msgspec.structs.replace(batch, rows=mended(batch.rows)) for batch in message.batches]
             self._encode_into(msgspec.structs.replace(message, batches=batches), frame, HEADER_BYTES)
         return frame
+
+
+class Trial:
+    """Tells whether rows could travel, without sending them; one per worker. Never blocks."""
+
+    def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES) -> None:
+        """`rows` is the wrapper through which they would go, `most_bytes` the largest frame."""
+        self._rows = rows
+        self._encoder = Encoder(rows, most_bytes)
+
+    def errors(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> dict[int, WireError]:
+        """Why some of the rows cannot travel, by their positions."""
+        try:
+            wired, errors = self._rows.wire_rows(rows, component, stream, fields), list[WireError]()
+        except WireError:
+            wired, errors = self._rows.wire_each(rows, component, stream, fields)
+        found = {error.row: error for error in errors}
+        positions = [i for i in range(len(rows)) if i not in found] if found else list(range(len(rows)))
+        refused: list[Refusal] = []
+        self._encoder.encode(Bundle([WireBatch(0, 0, 0, wired, positions)]), refused)
+        for refusal in refused:
+            for position in refusal.batch.roots or ():
+                found[position] = refusal.error.of(component, stream)
+        return found
 
 
 def _too_large(message: Message, size: int, limit: int) -> TooLargeError:

@@ -123,8 +123,7 @@ class Trip:
 class Way:
     """`make(trip, fields)` gives the bolt; for each number it emits `copies` rows, in turn to the `streams`.
 
-    `moments` are those that it can fail at, `batch` whether a call takes several numbers, `forgets` whether it acks before its last
-    emission, which then belongs to nothing.
+    `moments` are those that it can fail at, `batch` whether a call takes several numbers.
     """
 
     name: str
@@ -133,7 +132,6 @@ class Way:
     streams: tuple[str, ...] = ("default",)
     moments: tuple[str, ...] = (BEFORE,)
     batch: bool = False
-    forgets: bool = False
 
     def wanted(self, number: int, width: int) -> list[tuple[str, tuple[Any, ...]]]:
         """The rows of a number, each with its stream."""
@@ -349,7 +347,7 @@ WAYS = [
     Way("class, two streams", klass(stream="other"), copies=2, streams=BOTH, moments=ALL),
     Way("class, explicit anchors", klass(anchored=True), copies=2, moments=ALL),
     Way("class, acks at the end", klass(verdict=AFTER), copies=2, moments=ALL),
-    Way("class, acks between", klass(verdict=BETWEEN), copies=2, moments=ALL, forgets=True),
+    Way("class, acks between", klass(verdict=BETWEEN), copies=2, moments=ALL),
     Way("class on a thread", klass("thread", stream="other"), copies=2, streams=BOTH, moments=ALL),
     Way("async class", klass("async", stream="other"), copies=2, streams=BOTH, moments=ALL),
     Way("batch bolt, returns", batch_bolt("inline", False), moments=ENDS, batch=True),
