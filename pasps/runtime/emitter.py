@@ -97,31 +97,39 @@ class Emitter:
         edges: list[int] | None,
         links: list[Links | None] | None = None,
         source: int | None = None,
-    ) -> None:
-        """Hand `rows` over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked."""
+        *,
+        whole: bool = False,
+    ) -> bool:
+        """Hand `rows` over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked.
+
+        With `whole` False comes back, and nothing is handed over, when one of them cannot travel to where it goes.
+        """
         sender = self.source if source is None else source
         lane = port.only
         try:
             if lane is not None:
-                picks = lane.splitter.split(rows)
+                deliveries = [(lane, task, pick) for task, pick in lane.splitter.split(rows)]
             else:
                 deliveries = [(lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)]
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
             self._route_each(port, rows, roots, edges, links, sender, error)
-            return
+            return True
+        if whole and self.trial is not None and self._stuck(port, deliveries, rows):
+            return False
         port.emitted += len(rows)
         if lane is not None:
             port.copies += len(rows)
-            for task, pick in picks:
+            for _, task, pick in deliveries:
                 if pick is None:
                     batch = Batch(lane.edge, task, sender, rows, roots, edges, links)
                 else:
                     batch = _picked(lane.edge, task, sender, pick, rows, roots, edges, links)
                 self._offer(lane, batch)
-            return
+            return True
         self.deliver(port, deliveries, rows, roots, edges, links, sender)
+        return True
 
     def _route_each(
         self,
@@ -205,9 +213,12 @@ class Emitter:
 
     def _stuck(self, port: Port, deliveries: list[Delivery], rows: list[Row]) -> dict[int, WireError]:
         """The rows that cannot travel to a worker to which they go, by position."""
-        leaving = {i for lane, task, pick in deliveries if self.is_elsewhere(lane.targets[task]) for i in _positions(pick, len(rows))}
-        positions = sorted(leaving)
-        return {positions[i]: error for i, error in self.tried(port, pick_rows(rows, positions)).items()} if positions else {}
+        found: dict[int, WireError] = {}
+        for lane, task, pick in deliveries:
+            if self.is_elsewhere(lane.targets[task]) and (errors := self.tried(port, pick_rows(rows, pick))):
+                positions = _positions(pick, len(rows))
+                found |= {positions[i]: error for i, error in errors.items()}
+        return found
 
     def tried(self, port: Port, rows: list[Row]) -> dict[int, WireError]:
         """Why some of the rows could not travel, wherever they are going to, by position; nothing where none can leave this worker."""

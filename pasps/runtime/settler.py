@@ -1,7 +1,6 @@
 """The end of a step, the same for every way to run a bolt: failures are told and fail their tuples, the rest is routed and acked.
 
 What cannot travel is found before anything of its call is routed, and makes the call a failure.
-
 `settle` takes the outcome of a batch; columns go on as they are, calls are carried out one by one. Called by the executors on the
 worker's loop; calls the emitter and the ack box.
 """
@@ -75,8 +74,7 @@ class Settler:
             if not (outcome.rows or outcome.failures):
                 self._ack_all(batch, slot)
                 return
-            if batch.links is None and not self._has_stuck(outcome.rows, outcome.counts):
-                self._spread(batch, outcome.rows, outcome.counts, outcome.failures or {}, slot)
+            if batch.links is None and self._spread(batch, outcome.rows, outcome.counts, outcome.failures or {}, slot):
                 return
         tups = outcome.tups if outcome.tups is not None else self._origins[batch.edge].tuples(batch)
         calls = outcome.as_calls()
@@ -100,11 +98,6 @@ class Settler:
         self._flush(slot)
 
     # ---- what cannot travel, found before anything of its call is sent
-
-    def _has_stuck(self, rows: list[Row], counts: list[int]) -> bool:
-        """Whether one of several rows of a call could not travel; of a call with one row nothing else has to be held back."""
-        emitter = self._emitter
-        return emitter.trial is not None and self.default is not None and max(counts) > 1 and bool(emitter.tried(self.default, rows))
 
     def _try(self, tups: Sequence[Tuple | None], calls: list[Call], loose: Records | None, slot: TaskSlot) -> None:
         """Calls that recorded several things, among them a row that cannot travel to where it goes, become failures."""
@@ -201,24 +194,28 @@ class Settler:
         slot.open -= len(batch.rows)
         self._ack_ids(batch.roots, batch.edges, batch.links)
 
-    def _spread(self, batch: Batch, rows: list[Row], counts: list[int], failures: dict[int, Failure], slot: TaskSlot) -> None:
-        """`counts[i]` outputs for input i, if it has not failed; no row has several roots."""
+    def _spread(self, batch: Batch, rows: list[Row], counts: list[int], failures: dict[int, Failure], slot: TaskSlot) -> bool:
+        """`counts[i]` outputs for input i, if it has not failed; no row has several roots. False: nothing is done, some call is stuck."""
+        roots, edges = batch.roots, batch.edges
+        if rows and self.default is not None:
+            each = parts = None
+            if roots is not None and edges is not None:
+                each = [root for root, count in zip(roots, counts, strict=True) for _ in range(count)]
+                parts = split_edges(edges, counts, self._ids)
+            whole = len(rows) > len(counts) - counts.count(0)  # some call has several rows
+            if not self._emitter.route(self.default, rows, each, parts, None, slot.task_id, whole=whole):
+                return False
         for failure in failures.values():
             self._tell_once(failure, slot)
         self._meter.acked += len(counts) - len(failures)
         self._meter.failed += len(failures)
         slot.open -= len(counts)
-        roots, edges = batch.roots, batch.edges
-        if roots is None or edges is None:
-            self._route(rows, None, None, slot)
-            return
-        self._acks.fail([roots[i] for i in failures])
-        leaves = [i for i, count in enumerate(counts) if not count and i not in failures]
-        if leaves:
-            self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
-        if rows:
-            each = [root for root, count in zip(roots, counts, strict=True) for _ in range(count)]
-            self._route(rows, each, split_edges(edges, counts, self._ids), slot)
+        if roots is not None and edges is not None:
+            self._acks.fail([roots[i] for i in failures])
+            leaves = [i for i, count in enumerate(counts) if not count and i not in failures]
+            if leaves:
+                self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
+        return True
 
     def _ack_ids(self, roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None) -> None:
         if roots is None or edges is None:
@@ -227,10 +224,6 @@ class Settler:
         for pairs in links or ():
             for root, edge in pairs or ():
                 self._acks.ack_one(root, edge)
-
-    def _route(self, rows: list[Row], roots: list[int] | None, edges: list[int] | None, slot: TaskSlot) -> None:
-        if rows and self.default is not None:
-            self._emitter.route(self.default, rows, roots, edges, None, slot.task_id)
 
     # ---- call by call
 

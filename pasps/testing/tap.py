@@ -101,17 +101,20 @@ class _TappedEmitter(Emitter):
         edges: list[int] | None,
         links: list[Links | None] | None = None,
         source: int | None = None,
-    ) -> None:
-        """Note, and route."""
+        *,
+        whole: bool = False,
+    ) -> bool:
+        """Route, and note what was not held back."""
         if self._inside:  # it calls itself for single rows when one of many cannot be routed
-            super().route(port, rows, roots, edges, links, source)
-            return
-        self._recorder.note(port, rows)
+            return super().route(port, rows, roots, edges, links, source, whole=whole)
         self._inside = True  # `route` may call `deliver`
         try:
-            super().route(port, rows, roots, edges, links, source)
+            routed = super().route(port, rows, roots, edges, links, source, whole=whole)
         finally:
             self._inside = False
+        if routed:
+            self._recorder.note(port, rows)
+        return routed
 
     def deliver(
         self,

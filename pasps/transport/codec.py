@@ -13,7 +13,7 @@ from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
 from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, Row, WireBatch
 from pasps.transport.unwrap import Unwrapper, first_unusable
-from pasps.transport.values import RowWrapper, mended
+from pasps.transport.values import RowWrapper, mended, pack
 
 DEFAULT_MOST_BYTES = 256 * 2**20
 """Largest frame by default: a batch is far smaller, the state of a keyed task that moves may not be."""
@@ -100,12 +100,15 @@ class Trial:
     def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES) -> None:
         """`rows` is the wrapper through which they would go, `most_bytes` the largest frame."""
         self._rows = rows
+        self._most_bytes = most_bytes
         self._encoder = Encoder(rows, most_bytes)
 
     def errors(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> dict[int, WireError]:
         """Why some of the rows cannot travel, by their positions."""
         try:
             wired, errors = self._rows.wire_rows(rows, component, stream, fields), list[WireError]()
+            if len(pack(wired)) < self._most_bytes // 2:  # all in one frame
+                return {}
         except WireError:
             wired, errors = self._rows.wire_each(rows, component, stream, fields)
         found = {error.row: error for error in errors}
