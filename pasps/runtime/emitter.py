@@ -278,12 +278,15 @@ class Emitter:
             for full in lane.open if lane.shared else (target,):
                 full.waiters.append(self._wake)
 
-    @staticmethod
-    def _offer_round(lane: Lane, batch: Batch, full: set[int]) -> Batch | None:
-        """Send to whoever has room, but for those that are `full`, and note who is; returns the rest, or None."""
+    def _offer_round(self, lane: Lane, batch: Batch, full: set[int]) -> Batch | None:
+        """Send to whoever has room, but for those that are `full`, and note who is; returns the rest, or None.
+
+        What cannot travel waits for this worker's own, if it has one.
+        """
         rest: Batch | None = batch
+        stays = any(target.here for target in lane.open) and self.trial is not None and bool(self.trial.errors(batch.rows))
         for target in lane.open:
-            if rest is not None and id(target) not in full:
+            if rest is not None and id(target) not in full and (target.here or not stays):
                 rest.task = target.task
                 rest = target.send(rest)
                 if rest is not None:

@@ -193,15 +193,11 @@ class Inbox:
             self.received[batch.edge] -= len(batch.rows)
         return gone
 
-    def give(self, most: int) -> list[Batch]:
-        """Take out the oldest rows, `most` at most, for another worker: they are not counted as received here any more."""
-        given = []
-        while most > 0 and self.count:
-            batch = self.take(most)
-            most -= len(batch.rows)
-            self.received[batch.edge] -= len(batch.rows)
-            given.append(batch)
-        return given
+    def give(self, most: int) -> Batch:
+        """Take the oldest rows for another worker, as `take` does: they are not counted as received here any more."""
+        batch = self.take(most)
+        self.received[batch.edge] -= len(batch.rows)
+        return batch
 
     def take_back(self, batch: Batch) -> None:
         """Put rows in front that were given and found no room; they hold nobody's credit any more."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pasps.activation import Routing
 from pasps.config import Settings
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
+from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.hosting import Hosting, Key, ReplicaState
 from pasps.runtime.inbox import Inbox
@@ -110,6 +111,10 @@ LEAST_SECONDS = 0.002
 """An inbox with less work than this is not asked, and gives nothing: to send it on takes half as long."""
 
 
+_MOST_LOOKS = 256
+"""Rows that are looked at in vain for some that can travel."""
+
+
 class Lending:
     """Of one worker. One question for each bolt is under way at a time; after one in vain the next waits for news of loads."""
 
@@ -120,6 +125,7 @@ class Lending:
         self._peers = peers
         self._targets = targets
         self._clock = hosting.clock
+        self._trial = hosting.trial
         self._keeper = keeper
         self._asked: dict[str, str] = {}  # by component: the peer whose answer is missing
         self._in_vain: dict[str, tuple[int, int]] = {}  # by component: versions of table and loads that promise nothing
@@ -179,13 +185,32 @@ class Lending:
             return 0
         target = self._targets[component][there[0]]
         mine, theirs = (sum(routing.places[replica] == worker for replica in routing.active) for worker in (self._me, peer.id))
-        before = inbox.count
-        for batch in inbox.give(min(before * theirs // (mine + theirs), target.room())):
-            batch.task, batch.origin = target.task, ""
-            rest = target.send(batch)
-            if rest is not None:  # many bytes
-                inbox.take_back(rest)
-        return before - inbox.count
+        share = min(inbox.count * theirs // (mine + theirs), target.room())
+        return self._send_on(inbox, target, share)
+
+    def _send_on(self, inbox: Inbox, target: Target, share: int) -> int:
+        """Send so many of the oldest rows there; what cannot travel stays, and is not looked at for long."""
+        sent, looks, stays = 0, share + _MOST_LOOKS, list[Batch]()
+        while sent < share and looks > 0 and inbox.count:
+            batch = inbox.give(min(share - sent, looks))
+            looks -= len(batch.rows)
+            stuck = self._trial.errors(batch.rows) if self._trial is not None else {}
+            if stuck:  # by reference, where it is, it is as good as any other
+                stay = batch.part(0, len(batch.rows))
+                stay.keep(list(stuck))
+                stays.append(stay)
+                batch.keep([i for i in range(len(batch.rows)) if i not in stuck])
+            if batch.rows:
+                batch.task, batch.origin = target.task, ""
+                sent += len(batch.rows)
+                rest = target.send(batch)
+                if rest is not None:  # many bytes
+                    sent -= len(rest.rows)
+                    stays.append(rest)
+                    break
+        for batch in reversed(stays):
+            inbox.take_back(batch)
+        return sent
 
     def gave(self, peer: Peer, component: str, count: int) -> None:
         """The answer: what it gave has come before it."""

@@ -209,7 +209,7 @@ def _weight(value: Any, depth: int) -> int:
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return weight + object.__sizeof__(value)
+        return weight + kind.__basicsize__  # `object.__sizeof__` reads as a length what is none: of a generator it is a billion gigabytes
     return weight + (_shared(attributes.values(), depth) if type(attributes) is dict else 0)
 
 

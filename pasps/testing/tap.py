@@ -29,7 +29,7 @@ class WireCheck(Trial):
         self._decoder = Decoder(allow_pickle)
         self._reader = FrameReader(most_frame_bytes)
 
-    def errors(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> dict[int, WireError]:
+    def errors(self, rows: list[Row], component: str = "", stream: str = "", fields: Sequence[str] = ()) -> dict[int, WireError]:
         """Why some of the rows cannot travel, by their positions."""
         found = {}
         for i, row in enumerate(rows):

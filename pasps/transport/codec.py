@@ -103,7 +103,7 @@ class Trial:
         self._most_bytes = most_bytes
         self._encoder = Encoder(rows, most_bytes)
 
-    def errors(self, rows: list[Row], component: str, stream: str, fields: Sequence[str]) -> dict[int, WireError]:
+    def errors(self, rows: list[Row], component: str = "", stream: str = "", fields: Sequence[str] = ()) -> dict[int, WireError]:
         """Why some of the rows cannot travel, by their positions."""
         try:
             wired, errors = self._rows.wire_rows(rows, component, stream, fields), list[WireError]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Stream, Topology, Tuple, bolt
-from pasps.testing import CompletedTopology, complete_topology
+from pasps.testing import CompletedTopology, StepRun, complete_topology
 
 LARGE = "x" * 2**21
 
@@ -235,3 +236,42 @@ def test_a_call_without_input_is_held_back_as_well() -> None:
     assert done.rows("seen_") == [(1, "str")] * 2
     assert done.rows("also") == []
     assert len(done.errors) == 1
+
+
+# ---- one queue for several workers
+
+
+class Slow(Bolt):
+    outputs = ["number", "kind"]
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        await asyncio.sleep(0.01)
+        self.emit([tup[0], type(tup[1]).__name__])
+
+
+class Mixed(Bolt):
+    outputs = ["number", "value"]
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup[0], handle() if tup[0] % 2 else "plain"])
+
+
+class Shared(Topology):
+    config = {"topology.max.spout.pending": 1000, "topology.executor.receive.buffer.size": 40}
+    numbers = Numbers.spec()
+    mixed = Mixed.spec(inputs=[numbers])
+    slow = Slow.spec(inputs={mixed: Grouping.LOCAL_OR_SHUFFLE}, par=2, pool=8)
+
+
+def test_a_queue_gives_others_what_can_travel_and_keeps_the_rest() -> None:
+    with StepRun(Shared, 2, inputs={"numbers": [[n] for n in range(200)]}) as run:
+        run.advance(0.05)
+        run.set_active("slow", 8)
+        run.run_to_end()
+        assert run.journal.of("error") == []
+        assert sorted(run.verdicts.acked["numbers"]) == list(range(200))
+        assert Counter(kind for _, kind in run.emitted["slow"]["default"]) == {"str": 100, "generator": 100}
+        executed = {
+            name: sum(sum(ex.meter.executed.values()) for ex in worker.residents.replicas("slow")) for name, worker in run.workers.items()
+        }
+        assert min(executed.values()) > 20
