@@ -61,8 +61,10 @@ class LoadReports:
         self._due = now + self._interval
         for executor in self._stepped:
             if isinstance(executor, BoltExecutor):
-                inbox, name = executor.inbox, executor.plan.id
-                self._told.setdefault(inbox, _Told([])).replicas = self._residents.replicas(name) if inbox.shared else [executor]
+                inbox = executor.inbox
+                replicas = self._residents.replicas(executor.plan.id) if inbox.shared else [executor]
+                if replicas:  # they may all live elsewhere by now
+                    self._told.setdefault(inbox, _Told([])).replicas = replicas
         self._stepped.clear()
         whole = now >= self._second_due
         if whole:
@@ -91,7 +93,7 @@ class LoadReports:
     def _report(self, inbox: Inbox, told: _Told, done: int | None, now: float) -> None:
         first = told.replicas[0]
         key: Key = (first.plan.id, first.replica)
-        if not inbox.shared and self._hosting.state(key) is not ReplicaState.ACTIVE:
+        if (self._residents.inboxes.get(key[0]) is not inbox) if inbox.shared else (self._hosting.state(key) is not ReplicaState.ACTIVE):
             return
         waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
         at_a_time = 1 if inbox.one_at_a_time else max(1, len(inbox.takers))

@@ -173,3 +173,19 @@ def test_what_found_no_room_goes_to_whoever_has_some() -> None:
         with_spout = next(worker for worker in run.workers.values() if worker.residents.spouts)
         assert not any(spout.emitter.parked for spout in with_spout.residents.spouts.values())
         assert until_done(run, 300) < 300 * SECONDS / 2 * 1.1
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_queue_whose_last_replica_goes_home_is_reported_no_more(workers: int) -> None:
+    numbers = [each for row in rows(300) for each in (row, PAUSE(0.01))]
+    with StepRun(waiting(Computes, 1, 1), workers, inputs={"numbers": numbers}, options=StepOptions(replays=3)) as run:
+        run.advance(0.5)
+        home = next(name for name, worker in run.workers.items() if worker.residents.executors)
+        run.kill(home)
+        run.settle()
+        run.advance(0.55)
+        run.restart(home)
+        run.settle()
+        run.run_to_end()
+        assert run.journal.of("error") == []
+        assert {row[0] for row in run.emitted["waits"]["default"]} == set(range(300))
