@@ -16,7 +16,7 @@ from pasps.api.spout import Spout
 from pasps.data.et_deliveries import Arrival, Delivery
 from pasps.data.et_worker import LoneWorker
 from pasps.groupings.base import Pick, Row, Splitter, TargetView
-from pasps.runtime.batch import Links
+from pasps.runtime.batch import Batch, Links
 from pasps.runtime.emitter import Lane, Port
 from pasps.runtime.spout_executor import SpoutExecutor
 
@@ -71,7 +71,7 @@ class _Way:
         if self.lane.direct or max(delivery.roots) > 1:
             roots, links = self._lineage(delivery)
             chosen: list[tuple[Lane, int, Pick]] = [(self.lane, delivery.task, None)]
-            self.spout.emitter.deliver(self.port, chosen, rows, roots, roots, links, delivery.source)
+            self.spout.emitter.deliver(self.port, chosen, Batch(-1, -1, delivery.source, rows, roots, roots, links))
             return
         self._chosen.task, self.spout.emitter.source = delivery.task, delivery.source
         self.lane.splitter = self._chosen

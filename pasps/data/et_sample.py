@@ -16,6 +16,7 @@ from pasps.data.et_deliveries import Output
 from pasps.data.et_patience import GivenUp, SetAlarm, alarm
 from pasps.data.et_worker import Catcher, LoneWorker
 from pasps.errors import EndOfInput, InvalidError
+from pasps.runtime.batch import Batch
 from pasps.runtime.spout_executor import SpoutExecutor
 from pasps.spouts import TraceSpout
 
@@ -212,7 +213,7 @@ class _Task:
                 if handed > most:
                     continue
                 roots = spout.fates.track([tup_id], int(tup_id is None)) if spout.tracking else None
-                spout.emitter.route(port, [row], roots, roots)
+                spout.emitter.route(port, Batch(-1, -1, spout.task_id, [row], roots, roots))
         return handed
 
 

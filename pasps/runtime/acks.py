@@ -11,7 +11,8 @@ from operator import itemgetter
 from typing import TypeVar
 
 from pasps.ids import OWNER_MASK, IdSource
-from pasps.runtime.batch import Links
+from pasps.runtime.batch import Batch, Links
+from pasps.transport.messages import WireBatch
 
 T = TypeVar("T")
 
@@ -65,6 +66,21 @@ class AckBox:
     def fail(self, roots: list[int]) -> None:
         """These roots failed."""
         self._fails += roots
+
+    def ack_batch(self, batch: Batch) -> None:
+        """Every row is done."""
+        if batch.roots is not None and batch.edges is not None:
+            self.ack(batch.roots, batch.edges)
+            for pairs in batch.links or ():
+                for root, edge in pairs or ():
+                    self.ack_one(root, edge)
+
+    def fail_batch(self, batch: Batch | WireBatch) -> None:
+        """Every row has failed."""
+        if batch.roots is not None:
+            self.fail(batch.roots)
+        for pairs in batch.links or ():
+            self.fail([root for root, _ in pairs or ()])
 
     def __bool__(self) -> bool:
         return bool(self._acks or self._fails)

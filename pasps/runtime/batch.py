@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +17,8 @@ class Batch:
 
     `roots` None: untracked. Else row i descends from spout tuple `roots[i]` (0: it is untracked) by edge id `edges[i]`;
     the two lists may be the same object. A row with several roots has root 0 and its (root, edge) pairs in `links[i]`.
-    `origin` is the worker whose credit the rows hold until they are taken out of an inbox.
+    `edge` and `task` are -1 before receivers are chosen. `origin` is the worker whose credit the rows hold until they are taken
+    out of an inbox.
     Lists are shared by reference between batches and never changed in place.
     """
 
@@ -42,29 +44,28 @@ class Batch:
         self.links = links
         self.origin = origin
 
+    def select(self, pick: Pick) -> Batch:
+        """The picked rows, as a batch of their own; all of them: this one."""
+        if pick is None:
+            return self
+        roots, edges, links = self.roots, self.edges, self.links
+        some = None if roots is None else pick_rows(roots, pick)
+        ids = some if edges is roots or edges is None else pick_rows(edges, pick)
+        rows, parts = pick_rows(self.rows, pick), None if links is None else pick_rows(links, pick)
+        return Batch(self.edge, self.task, self.source, rows, some, ids, parts, self.origin)
+
     def part(self, start: int, stop: int) -> Batch:
         """Rows `start` to `stop`, as a batch of their own."""
-        stretch = slice(start, stop)
-        roots, edges, links = self.roots, self.edges, self.links
-        cut = None if roots is None else roots[stretch]
-        return Batch(
-            self.edge,
-            self.task,
-            self.source,
-            self.rows[stretch],
-            cut,
-            cut if edges is roots or edges is None else edges[stretch],
-            None if links is None else links[stretch],
-            self.origin,
-        )
+        return self.select(slice(start, stop))
 
-    def keep(self, positions: list[int]) -> None:
-        """Have only these rows from now on."""
-        same = self.edges is self.roots
-        self.rows = [self.rows[i] for i in positions]
-        self.roots = None if self.roots is None else [self.roots[i] for i in positions]
-        self.edges = self.roots if same or self.edges is None else [self.edges[i] for i in positions]
-        self.links = None if self.links is None else [self.links[i] for i in positions]
+    def without(self, positions: Container[int]) -> Batch:
+        """All other rows, as a batch of their own."""
+        return self.select([i for i in range(len(self.rows)) if i not in positions])
+
+    def to(self, edge: int, task: int) -> Batch:
+        """This batch, on its way to that task."""
+        self.edge, self.task = edge, task
+        return self
 
     def joins(self, other: Batch, any_task: bool = False) -> bool:
         """Whether the other's rows may stand behind these in one batch; `any_task`: whatever task they were sent to."""
@@ -96,6 +97,6 @@ def pick_rows(rows: list[Any], pick: Pick) -> list[Any]:
         return rows
     if isinstance(pick, slice):
         return rows[pick]
-    if len(pick) == 1:
-        return [rows[pick[0]]]
+    if len(pick) < 2:
+        return [rows[i] for i in pick]
     return list(itemgetter(*pick)(rows))

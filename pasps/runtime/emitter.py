@@ -89,23 +89,12 @@ class Emitter:
         self._ids = ids
         self._wake = waiter
 
-    def route(
-        self,
-        port: Port,
-        rows: list[Row],
-        roots: list[int] | None,
-        edges: list[int] | None,
-        links: list[Links | None] | None = None,
-        source: int | None = None,
-        *,
-        whole: bool = False,
-    ) -> bool:
-        """Hand `rows` over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked.
+    def route(self, port: Port, batch: Batch, *, whole: bool = False) -> bool:
+        """Hand rows over. Row i owns `edges[i]` for root `roots[i]`: its copies' ids will XOR to it; no copy: it is acked.
 
         With `whole` False comes back, and nothing is handed over, when one of them cannot travel to where it goes.
         """
-        sender = self.source if source is None else source
-        lane = port.only
+        lane, rows = port.only, batch.rows
         try:
             if lane is not None:
                 deliveries = [(lane, task, pick) for task, pick in lane.splitter.split(rows)]
@@ -114,7 +103,7 @@ class Emitter:
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
-            self._route_each(port, rows, roots, edges, links, sender, error)
+            self._route_each(port, batch, error)
             return True
         if whole and self.trial is not None and self._stuck(port, deliveries, rows):
             return False
@@ -122,39 +111,22 @@ class Emitter:
         if lane is not None:
             port.copies += len(rows)
             for _, task, pick in deliveries:
-                if pick is None:
-                    batch = Batch(lane.edge, task, sender, rows, roots, edges, links)
-                else:
-                    batch = _picked(lane.edge, task, sender, pick, rows, roots, edges, links)
-                self._offer(lane, batch)
-            return True
-        self.deliver(port, deliveries, rows, roots, edges, links, sender)
+                self._offer(lane, batch.select(pick).to(lane.edge, task))
+        else:
+            self.deliver(port, deliveries, batch)
         return True
 
-    def _route_each(
-        self,
-        port: Port,
-        rows: list[Row],
-        roots: list[int] | None,
-        edges: list[int] | None,
-        links: list[Links | None] | None,
-        source: int,
-        error: BaseException,
-    ) -> None:
+    def _route_each(self, port: Port, batch: Batch, error: BaseException) -> None:
         """Some row cannot be routed: the others are, one by one; it fails and is reported."""
-        if len(rows) > 1:
-            whole = Batch(0, 0, source, rows, roots, edges, links)
-            for i in range(len(rows)):
-                one = whole.part(i, i + 1)
-                self.route(port, one.rows, one.roots, one.edges, one.links, source)
+        if len(batch.rows) > 1:
+            for i in range(len(batch.rows)):
+                self.route(port, batch.part(i, i + 1))
             return
-        self._fail(Batch(0, 0, source, rows, roots, edges, links), error)
+        self._fail(batch, error)
 
     def _fail(self, batch: Batch, error: BaseException) -> None:
         self._report(batch.source, error)
-        self._acks.fail(batch.roots or [])
-        for pairs in batch.links or ():
-            self._acks.fail([root for root, _ in pairs or ()])
+        self._acks.fail_batch(batch)
 
     def choose(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
         """Choose the receivers of one row now, because its emitter wants to know them or named one."""
@@ -167,49 +139,36 @@ class Emitter:
                 found.append((lane, index, None))
         return found
 
-    def deliver(
-        self,
-        port: Port,
-        deliveries: list[Delivery],
-        rows: list[Row],
-        roots: list[int] | None,
-        edges: list[int] | None,
-        links: list[Links | None] | None,
-        source: int,
-    ) -> None:
+    def deliver(self, port: Port, deliveries: list[Delivery], batch: Batch) -> None:
         """Hand rows to receivers that are chosen already: any number of copies of each row.
 
         No receiver gets a row that cannot travel to another one.
         """
-        if self.trial is not None and len(deliveries) > 1 and (stuck := self._stuck(port, deliveries, rows)):
-            whole = Batch(0, 0, source, rows, roots, edges, links)
+        if self.trial is not None and len(deliveries) > 1 and (stuck := self._stuck(port, deliveries, batch.rows)):
             for i, error in stuck.items():
-                self._fail(whole.part(i, i + 1), error)
-            good = [i for i in range(len(rows)) if i not in stuck]
-            whole.keep(good)
-            place = {old: new for new, old in enumerate(good)}
-            picked = [(lane, task, [place[i] for i in _positions(pick, len(rows)) if i in place]) for lane, task, pick in deliveries]
+                self._fail(batch.part(i, i + 1), error)
+            place = {old: new for new, old in enumerate(i for i in range(len(batch.rows)) if i not in stuck)}
+            picked = [(lane, task, [place[i] for i in _positions(pick, len(batch.rows)) if i in place]) for lane, task, pick in deliveries]
             deliveries = [(lane, task, pick) for lane, task, pick in picked if pick]
-            rows, roots, edges, links = whole.rows, whole.roots, whole.edges, whole.links
-        if roots is None or edges is None:
+            batch = batch.without(stuck)
+        if batch.roots is None or batch.edges is None:
             for lane, task, pick in deliveries:
-                batch = Batch(lane.edge, task, source, pick_rows(rows, pick))
-                port.copies += len(batch.rows)
-                self._offer(lane, batch)
+                copy = Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick))
+                port.copies += len(copy.rows)
+                self._offer(lane, copy)
             return
-        left = [0] * len(rows)
-        positions = [_positions(pick, len(rows)) for _, _, pick in deliveries]
+        left = [0] * len(batch.rows)
+        positions = [_positions(pick, len(left)) for _, _, pick in deliveries]
         for chosen in positions:
             for i in chosen:
                 left[i] += 1
-        self._ack_leaves(left, roots, edges, links)
-        owed, owed_links = list(edges), links
-        if links is not None:
-            owed_links = list(links)
+        if 0 in left:
+            self._acks.ack_batch(batch.select([i for i, count in enumerate(left) if not count]))
+        owed, owed_links = list(batch.edges), None if batch.links is None else list(batch.links)
         for (lane, task, pick), chosen in zip(deliveries, positions, strict=True):
             ids, parts = self._ids_for(chosen, left, owed, owed_links)
             port.copies += len(chosen)
-            self._offer(lane, Batch(lane.edge, task, source, pick_rows(rows, pick), pick_rows(roots, pick), ids, parts))
+            self._offer(lane, Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick), pick_rows(batch.roots, pick), ids, parts))
 
     def _stuck(self, port: Port, deliveries: list[Delivery], rows: list[Row]) -> dict[int, WireError]:
         """The rows that cannot travel to a worker to which they go, by position."""
@@ -233,15 +192,6 @@ class Emitter:
     def is_elsewhere(self, target: Target) -> bool:
         """Whether what is sent to it has to travel."""
         return not target.here
-
-    def _ack_leaves(self, counts: list[int], roots: list[int], edges: list[int], links: list[Links | None] | None) -> None:
-        if 0 not in counts:
-            return
-        leaves = [i for i, count in enumerate(counts) if not count]
-        self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
-        for i in leaves:
-            for root, edge in (links[i] if links is not None else None) or ():
-                self._acks.ack_one(root, edge)
 
     def _ids_for(
         self, chosen: list[int], left: list[int], owed: list[int], owed_links: list[Links | None] | None
@@ -348,31 +298,10 @@ class Emitter:
                 self._offer(lane, batch)
                 continue
             for task, pick in lane.splitter.split(batch.rows):
-                again = (
-                    batch
-                    if pick is None
-                    else _picked(lane.edge, task, batch.source, pick, batch.rows, batch.roots, batch.edges, batch.links)
-                )
-                again.task = task
-                self._offer(lane, again)
+                self._offer(lane, batch.select(pick).to(lane.edge, task))
 
 
 def _positions(pick: Pick, size: int) -> list[int]:
     if pick is None:
         return list(range(size))
     return list(range(*pick.indices(size))) if isinstance(pick, slice) else pick
-
-
-def _picked(
-    edge: int,
-    task: int,
-    source: int,
-    pick: Pick,
-    rows: list[Row],
-    roots: list[int] | None,
-    edges: list[int] | None,
-    links: list[Links | None] | None,
-) -> Batch:
-    some = None if roots is None else pick_rows(roots, pick)
-    ids = some if edges is roots or edges is None else pick_rows(edges, pick)
-    return Batch(edge, task, source, pick_rows(rows, pick), some, ids, None if links is None else pick_rows(links, pick))

@@ -198,14 +198,12 @@ class Lending:
             looks -= len(batch.rows)
             stuck = self._trial.errors(batch.rows) if self._trial is not None else {}
             if stuck:  # by reference, where it is, it is as good as any other
-                stay = batch.part(0, len(batch.rows))
-                stay.keep(list(stuck))
-                stays.append(stay)
-                batch.keep([i for i in range(len(batch.rows)) if i not in stuck])
+                stays.append(batch.select(list(stuck)))
+                batch = batch.without(stuck)
             if batch.rows:
-                batch.task, batch.origin = target.task, ""
+                batch.origin = ""
                 sent += len(batch.rows)
-                rest = target.send(batch)
+                rest = target.send(batch.to(batch.edge, target.task))
                 if rest is not None:  # many bytes
                     sent -= len(rest.rows)
                     stays.append(rest)

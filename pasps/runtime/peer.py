@@ -77,7 +77,7 @@ class Peer:
         self.connection = None
         self.early.clear()
         for batch in self._bundle.batches:
-            self._fail(batch)
+            self._acks_box.fail_batch(batch)
         self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
 
     def drop(self) -> None:
@@ -93,7 +93,7 @@ class Peer:
         if not wired.rows:
             return
         if self.connection is None:
-            self._fail(wired)
+            self._acks_box.fail_batch(wired)
             return
         self._bundle.batches.append(wired)
         self.buffered += len(wired.rows)
@@ -111,17 +111,10 @@ class Peer:
             rows, errors = self._rows.wire_each(batch.rows, edge.source, edge.stream, fields)
             for error in errors:
                 self._refuse(batch.part(error.row, error.row + 1), error)
-            bad = {error.row for error in errors}
-            batch.keep([i for i in range(len(batch.rows)) if i not in bad])
+            batch = batch.without({error.row for error in errors})
         return WireBatch(
             batch.edge, batch.task, batch.source, rows, batch.roots, None if batch.edges is batch.roots else batch.edges, batch.links
         )
-
-    def _fail(self, batch: WireBatch) -> None:
-        if batch.roots is not None:
-            self._acks_box.fail(batch.roots)
-        for links in batch.links or ():
-            self._acks_box.fail([root for root, _ in links or ()])
 
     def credit(self, component: int, task: int, count: int) -> None:
         """Tell it that `count` of its tuples were taken out of the inbox here."""
@@ -160,14 +153,14 @@ class Peer:
         self._credits = {}
         if self.connection is None:
             for batch in bundle.batches:
-                self._fail(batch)
+                self._acks_box.fail_batch(batch)
             return
         for batch in bundle.batches:
             self.sent[batch.edge] = self.sent.get(batch.edge, 0) + len(batch.rows)
         refused = self._send(bundle)
         if refused is None:
             for batch in bundle.batches:
-                self._fail(batch)
+                self._acks_box.fail_batch(batch)
             return
         for refusal in refused:
             self.sent[refusal.batch.edge] -= len(refusal.batch.rows)

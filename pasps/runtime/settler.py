@@ -184,15 +184,15 @@ class Settler:
         self._meter.acked += len(rows)
         slot.open -= len(rows)
         if self.default is None:
-            self._ack_ids(batch.roots, batch.edges, batch.links)
+            self._acks.ack_batch(batch)
         else:
-            self._emitter.route(self.default, rows, batch.roots, batch.edges, batch.links, slot.task_id)
+            self._emitter.route(self.default, Batch(-1, -1, slot.task_id, rows, batch.roots, batch.edges, batch.links))
 
     def _ack_all(self, batch: Batch, slot: TaskSlot) -> None:
         """No output."""
         self._meter.acked += len(batch.rows)
         slot.open -= len(batch.rows)
-        self._ack_ids(batch.roots, batch.edges, batch.links)
+        self._acks.ack_batch(batch)
 
     def _spread(self, batch: Batch, rows: list[Row], counts: list[int], failures: dict[int, Failure], slot: TaskSlot) -> bool:
         """`counts[i]` outputs for input i, if it has not failed; no row has several roots. False: nothing is done, some call is stuck."""
@@ -203,7 +203,7 @@ class Settler:
                 each = [root for root, count in zip(roots, counts, strict=True) for _ in range(count)]
                 parts = split_edges(edges, counts, self._ids)
             whole = len(rows) > len(counts) - counts.count(0)  # some call has several rows
-            if not self._emitter.route(self.default, rows, each, parts, None, slot.task_id, whole=whole):
+            if not self._emitter.route(self.default, Batch(-1, -1, slot.task_id, rows, each, parts), whole=whole):
                 return False
         for failure in failures.values():
             self._tell_once(failure, slot)
@@ -216,14 +216,6 @@ class Settler:
             if leaves:
                 self._acks.ack([roots[i] for i in leaves], [edges[i] for i in leaves])
         return True
-
-    def _ack_ids(self, roots: list[int] | None, edges: list[int] | None, links: list[Links | None] | None) -> None:
-        if roots is None or edges is None:
-            return
-        self._acks.ack(roots, edges)
-        for pairs in links or ():
-            for root, edge in pairs or ():
-                self._acks.ack_one(root, edge)
 
     # ---- call by call
 
@@ -295,8 +287,8 @@ class Settler:
         if chosen is not None:
             self._flush_stream(port.stream, slot)
             port.emitted += 1
-            some: list[Links | None] | None = None if links is None else [links]
-            self._emitter.deliver(port, chosen, [row], [root] if root or links else None, [edge], some, slot.task_id)
+            alone = Batch(-1, -1, slot.task_id, [row], [root] if root or links else None, [edge], None if links is None else [links])
+            self._emitter.deliver(port, chosen, alone)
             return
         owned = self._owned.get(port.stream)
         if owned is None:
@@ -350,11 +342,5 @@ class Settler:
         if owned is None:
             return
         tracked = owned.many or any(owned.roots)
-        self._emitter.route(
-            self._emitter.ports[stream],
-            owned.rows,
-            owned.roots if tracked else None,
-            owned.edges if tracked else None,
-            owned.links if owned.many else None,
-            slot.task_id,
-        )
+        roots, edges, links = owned.roots if tracked else None, owned.edges if tracked else None, owned.links if owned.many else None
+        self._emitter.route(self._emitter.ports[stream], Batch(-1, -1, slot.task_id, owned.rows, roots, edges, links))

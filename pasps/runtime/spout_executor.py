@@ -20,7 +20,7 @@ from pasps.errors import EndOfInput, Interrupt, InvalidError, shown
 from pasps.ids import IdSource
 from pasps.metrics import Histogram
 from pasps.runtime.ack_ledger import AckLedger, Entry, Repeats
-from pasps.runtime.batch import Row
+from pasps.runtime.batch import Batch, Row
 from pasps.runtime.collector import SpoutCollector, whole_number
 from pasps.runtime.emitter import Delivery, Port
 from pasps.runtime.executor import Executor, Schedule
@@ -440,12 +440,12 @@ class SpoutExecutor(Executor):
             untracked = sum(map(is_, tup_ids, repeat(None)))  # by identity: whatever ids of users say of None
             self.fates.count_replays(tup_ids)
             if not self.tracking or untracked == len(rows):
-                self.emitter.route(port, rows, None, None)
+                self.emitter.route(port, Batch(-1, -1, self.emitter.source, rows))
                 if untracked < len(rows):
                     self._untracked_done += [tup_id for tup_id in tup_ids if tup_id is not None]
                 continue
             roots = self.fates.track(tup_ids, untracked)
-            self.emitter.route(port, rows, roots, roots)
+            self.emitter.route(port, Batch(-1, -1, self.emitter.source, rows, roots, roots))
 
     def emit_now(self, port: Port, row: Row, tup_id: Any, deliveries: list[Delivery]) -> None:
         """Hand one row over to receivers that are chosen already, after what was emitted before it."""
@@ -453,13 +453,13 @@ class SpoutExecutor(Executor):
         self.fates.count_replays([tup_id])
         port.emitted += 1
         if tup_id is None or not self.tracking:
-            self.emitter.deliver(port, deliveries, [row], None, None, None, self.task_id)
+            self.emitter.deliver(port, deliveries, Batch(-1, -1, self.emitter.source, [row]))
             if tup_id is not None:
                 self._untracked_done.append(tup_id)
                 self.wake()
             return
         roots = self.fates.track([tup_id], 0)
-        self.emitter.deliver(port, deliveries, [row], roots, roots, None, self.task_id)
+        self.emitter.deliver(port, deliveries, Batch(-1, -1, self.emitter.source, [row], roots, roots))
 
     # ---- the fate of what was emitted
 

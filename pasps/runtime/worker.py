@@ -443,7 +443,7 @@ class Worker:
         if door is not None:
             door.accept(batch)
             return
-        self._fail_all(batch)
+        self.acks.fail_batch(batch)
         _log.warning("%d tuples for %s[%d] had nowhere to go", len(batch.rows), component, batch.task)
 
     # ---- what cannot travel
@@ -451,7 +451,7 @@ class Worker:
     def _refuse(self, batch: Batch, error: WireError) -> None:
         """A tuple that cannot travel fails, is reported where it was emitted, and holds no credit."""
         edge = self.blueprint.edges[batch.edge]
-        self._fail_all(batch)
+        self.acks.fail_batch(batch)
         releaser(self._names.index(edge.target), self.id, self.targets[edge.target], self.peers)(batch, len(batch.rows))
         self.report_error(edge.source, batch.source, error.of(edge.source, edge.stream))
 
@@ -467,12 +467,6 @@ class Worker:
             peer.refuse(refused, peer.id)
         except (IndexError, KeyError) as error:
             raise ProtocolError(f"worker {worker} names what this topology does not have: {error!r}") from error
-
-    def _fail_all(self, batch: Batch) -> None:
-        if batch.roots is not None:
-            self.acks.fail(batch.roots)
-        for links in batch.links or ():
-            self.acks.fail([root for root, _ in links or ()])
 
     # ---- timers
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pasps.errors import WireError
-from pasps.runtime.batch import Batch, Links, Row
+from pasps.runtime.batch import Batch, Row
 from pasps.runtime.emitter import Delivery, Emitter, Lane, Port
 from pasps.runtime.target import Target
 from pasps.transport.codec import Decoder, Encoder, Refusal, Trial
@@ -93,43 +93,24 @@ class _TappedEmitter(Emitter):
         self._inside = False
         self._names = {lane.edge: port for port in ports.values() for lane in port.lanes}
 
-    def route(
-        self,
-        port: Port,
-        rows: list[Row],
-        roots: list[int] | None,
-        edges: list[int] | None,
-        links: list[Links | None] | None = None,
-        source: int | None = None,
-        *,
-        whole: bool = False,
-    ) -> bool:
+    def route(self, port: Port, batch: Batch, *, whole: bool = False) -> bool:
         """Route, and note what was not held back."""
         if self._inside:  # it calls itself for single rows when one of many cannot be routed
-            return super().route(port, rows, roots, edges, links, source, whole=whole)
+            return super().route(port, batch, whole=whole)
         self._inside = True  # `route` may call `deliver`
         try:
-            routed = super().route(port, rows, roots, edges, links, source, whole=whole)
+            routed = super().route(port, batch, whole=whole)
         finally:
             self._inside = False
         if routed:
-            self._recorder.note(port, rows)
+            self._recorder.note(port, batch.rows)
         return routed
 
-    def deliver(
-        self,
-        port: Port,
-        deliveries: list[Delivery],
-        rows: list[Row],
-        roots: list[int] | None,
-        edges: list[int] | None,
-        links: list[Links | None] | None,
-        source: int,
-    ) -> None:
+    def deliver(self, port: Port, deliveries: list[Delivery], batch: Batch) -> None:
         """The same for one row whose receivers are chosen."""
         if not self._inside:
-            self._recorder.note(port, rows)
-        super().deliver(port, deliveries, rows, roots, edges, links, source)
+            self._recorder.note(port, batch.rows)
+        super().deliver(port, deliveries, batch)
 
     def has_receivers_elsewhere(self, port: Port) -> bool:
         """As if every receiver lived elsewhere."""
@@ -152,11 +133,7 @@ class _TappedEmitter(Emitter):
         errors = wire.errors(batch.rows, port.component, port.stream, port.fields)
         if not errors:
             return batch
-        for i, error in errors.items():
-            one = batch.part(i, i + 1)
-            self._acks.fail(one.roots or [])
-            self._acks.fail([root for links in one.links or () for root, _ in links or ()])
+        for error in errors.values():
             self._recorder.report(self._worker, port.component, batch.source, error)
-        rest = batch.part(0, len(batch.rows))
-        rest.keep([i for i in range(len(batch.rows)) if i not in errors])
-        return rest
+        self._acks.fail_batch(batch.select(list(errors)))
+        return batch.without(errors)
