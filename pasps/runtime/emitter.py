@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import KEYED, Kind
@@ -16,7 +15,7 @@ from pasps.groupings.base import Pick, Splitter, TargetView
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox, split_links
 from pasps.runtime.batch import Batch, Links, Row, pick_rows
-from pasps.runtime.target import Target
+from pasps.runtime.target import Target, Waiter
 from pasps.transport.codec import Trial
 
 
@@ -75,7 +74,7 @@ class Emitter:
         ports: dict[str, Port],
         acks: AckBox,
         ids: IdSource,
-        waiter: Any,
+        waiter: Waiter,
         report: Report,
         trial: Trial | None = None,
     ) -> None:
@@ -218,6 +217,9 @@ class Emitter:
 
     def _offer(self, lane: Lane, batch: Batch) -> None:
         target = lane.targets[batch.task]
+        if target.near is not None and not self.parked and (took := target.near.pass_through(batch)):
+            self._wake.lent += took
+            return
         rest: Batch | None = batch
         if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
             rest = target.send(batch)

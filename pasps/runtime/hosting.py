@@ -213,6 +213,7 @@ class Hosting:
         targets: dict[str, list[Target]],
         peers: dict[str, Peer],
         schedule: Schedule,
+        stepped: set[Executor],
         call_at: CallAt,
         trial: Trial | None,
         spawn: Spawn,
@@ -228,6 +229,7 @@ class Hosting:
         self.residents, self.pool = Residents(), ReplicaPool()
         self.restarted, self.live, self.awake = restarted, False, False
         self._ids, self._acks, self._targets, self._peers = ids, acks, targets, peers
+        self._stepped = stepped
         self._schedule, self._call_at, self._spawn, self._notify = schedule, call_at, spawn, notify
         self.trial = trial
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
@@ -245,7 +247,7 @@ class Hosting:
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
-            executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush)
+            executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush, self._stepped)
         elif plan.execution == "async":
             executor = AsyncExecutor(*seat, plan.concurrency)
             executor.bind(self._spawn)

@@ -187,6 +187,7 @@ class WaitingExecutor(BoltExecutor):
 
     def used(self, cpu: float, wall: float, awake: float | None) -> None:
         """What its calls took is counted, on whatever thread, waiting included; not its steps on the loop."""
+        self.lent = 0.0
 
     def start(self, work: Work) -> None:
         """Begin the call; when it is over, `_finished` has it and the executor is woken."""
