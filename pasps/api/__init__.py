@@ -1,6 +1,6 @@
 """What a user writes and the runtime reads: components, groupings, and the two ways to wire them into a checked topology.
 
-Layout: tuples, groupings <- blueprint <- context, spec <- component <- spout, bolt, function <- declaration, examine <- validate
+Layout: tuples, groupings <- blueprint <- context, spec <- component <- spout, bolt <- function <- declaration, examine <- validate
 <- builder <- topology. Nothing here runs a topology.
 """
 
@@ -11,7 +11,7 @@ from pasps.api.bolt import BatchBolt, BatchingBolt, Bolt, TicklessBatchingBolt
 from pasps.api.builder import BoltDeclarer, SpoutDeclarer, TopologyBuilder
 from pasps.api.component import Component, declared_streams
 from pasps.api.context import TopologyContext
-from pasps.api.function import FunctionBolt, bolt
+from pasps.api.function import FunctionBolt, StatefulFunction, bolt
 from pasps.api.groupings import Grouping, GroupingSpec
 from pasps.api.spec import ComponentSpec
 from pasps.api.spout import ReliableSpout, Spout
@@ -34,6 +34,7 @@ __all__ = [
     "ReliableSpout",
     "Spout",
     "SpoutDeclarer",
+    "StatefulFunction",
     "Stream",
     "TicklessBatchingBolt",
     "Topology",

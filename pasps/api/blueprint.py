@@ -15,7 +15,7 @@ from pasps.api.groupings import FREE, KEYED, GroupingSpec, Kind
 from pasps.api.tuples import Stream
 
 Execution = Literal["inline", "async", "thread"]
-Shape = Literal["spout", "bolt", "batch_bolt", "function"]
+Shape = Literal["spout", "bolt", "batch_bolt", "function", "stateful_function"]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,22 @@ from pasps.api.tuples import DEFAULT_STREAM, Tuple
 from pasps.errors import EmitError, Interrupt, shown
 
 
-class Bolt(Component):
+class Step(Component):
+    """What every class of a bolt has, whichever way it is given tuples: base of `Bolt` and `StatefulFunction`."""
+
+    execution: Literal["inline", "thread"] = "inline"
+    concurrency: int = 1
+
+    @classmethod
+    def useful_replicas(cls, conf: Mapping[str, Any]) -> int | None:
+        """How many replicas bring anything when the bolt is configured so; None: as many as its pool has.
+
+        Elasticity takes it for the pool. Asked where the topology is controlled, before it starts; must not raise.
+        """
+        return None
+
+
+class Bolt(Step):
     """A step that gets tuples one by one, one call at a time for each instance.
 
     `process` may be `async def`: one tuple at a time, or `concurrency` of them. With `execution = "thread"` it runs on a
@@ -22,20 +37,10 @@ class Bolt(Component):
     auto_anchor: bool = True
     auto_ack: bool = True
     auto_fail: bool = True
-    execution: Literal["inline", "thread"] = "inline"
-    concurrency: int = 1
 
     given_by_runtime: ClassVar[frozenset[str]] = frozenset({"emit", "ack", "fail"})
     keeps_tuples: ClassVar[bool] = False
     """Whether `process` keeps its tuples, and `auto_ack` is about a call that comes later."""
-
-    @classmethod
-    def useful_replicas(cls, conf: Mapping[str, Any]) -> int | None:
-        """How many replicas bring anything when the bolt is configured so; None: as many as its pool has.
-
-        Elasticity takes it for the pool. Asked where the topology is controlled, before it starts; must not raise.
-        """
-        return None
 
     def process(self, tup: Tuple) -> Awaitable[None] | None:
         """Handle one tuple. An exception fails it, is reported, and stops nothing else."""

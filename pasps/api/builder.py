@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from pasps.api.blueprint import Blueprint
-from pasps.api.bolt import Bolt
+from pasps.api.bolt import Step
 from pasps.api.declaration import Declaration, Input
 from pasps.api.examine import shape_of
 from pasps.api.function import FunctionBolt
@@ -110,7 +110,7 @@ class TopologyBuilder:
     def set_bolt(
         self,
         id: str,
-        bolt: Bolt | type[Bolt] | FunctionBolt[..., Any],
+        bolt: Step | type[Step] | FunctionBolt[..., Any],
         n: int | None = None,
         pool: int | None = None,
         config: Mapping[str, Any] | None = None,

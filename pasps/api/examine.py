@@ -14,7 +14,7 @@ from pasps.api.blueprint import Execution, Shape
 from pasps.api.bolt import BatchBolt, BatchingBolt, Bolt
 from pasps.api.component import Component, declared_streams
 from pasps.api.declaration import ClassMaker, CopyMaker, SharedMaker
-from pasps.api.function import FunctionBolt
+from pasps.api.function import FunctionBolt, StatefulFunction, check_function_streams
 from pasps.api.spec import ComponentSpec
 from pasps.api.spout import Spout
 from pasps.api.tuples import Stream
@@ -25,10 +25,13 @@ _CALLED: dict[Shape, dict[str, str]] = {
     "spout": {"next_tuple": "", "ack": "tup_id", "fail": "tup_id", "backlog": "", "due_at": "tup_id", **_HOOKS},
     "bolt": {"process": "tup", "process_tick": "tup", "finish": "", **_HOOKS},
     "batch_bolt": {"process_batch": "tuples", "process_tick": "tup", "finish": "", **_HOOKS},
+    "stateful_function": {"process_tick": "tup", "finish": "", **_HOOKS},
 }
 """The methods that the runtime calls, with what it gives them."""
 _BY_KEY = {**_CALLED["bolt"], "process_batch": "key, tups", "group_key": "tup"}
 _AWAITED = frozenset({"process", "process_batch", "process_tick", "finish"})
+_BASES: dict[Shape, type[Component]] = {"spout": Spout, "bolt": Bolt, "batch_bolt": BatchBolt, "stateful_function": StatefulFunction}
+"""What a class of each shape is derived from, the narrower ones after the wider."""
 
 _NEITHER = {
     "getComponentConfiguration": "set config = {'key': value} on the class",
@@ -53,6 +56,12 @@ _NEVER_CALLED: dict[Shape, dict[str, str]] = {
     },
     "bolt": {**_NO_BOLT, "process_batch": "derive from BatchBolt, or from BatchingBolt for batches by key"},
     "batch_bolt": {**_NO_BOLT, "process": "derive from Bolt"},
+    "stateful_function": {
+        **_NO_BOLT,
+        "execute": "define __call__(self, ...)",
+        "process": "derive from Bolt",
+        "process_batch": "derive from BatchBolt",
+    },
 }
 """Names that Storm or streamparse call, and the runtime does not: what a component of each shape has instead."""
 
@@ -84,10 +93,12 @@ def examine(component: str, subject: Any) -> Examined:
         _check_spout(component, subject, streams)
     else:
         execution, concurrency = _execution_of(component, subject, shape)
+    if shape == "stateful_function":
+        check_function_streams(component, subject.outputs, "stateful function")
     if shape != "function":
         _check_methods(component, subject, shape)
     most = _max_batch(component, subject, shape)
-    finishes = shape in ("bolt", "batch_bolt") and _method(subject, "finish") is not Bolt.finish
+    finishes = shape not in ("spout", "function") and _method(subject, "finish") is not _method(_BASES[shape], "finish")
     return Examined(shape, _maker(component, subject, shape), streams, execution, concurrency, most, finishes)
 
 
@@ -104,7 +115,7 @@ def _max_batch(component: str, subject: Any, shape: Shape) -> int:
 
 
 def shape_of(component: str, subject: Any) -> Shape:
-    """Which of the four kinds of component `subject` is.
+    """Which kind of component `subject` is.
 
     Raises:
         TopologyError: none of them.
@@ -112,12 +123,9 @@ def shape_of(component: str, subject: Any) -> Shape:
     if isinstance(subject, FunctionBolt):
         return "function"
     kind = subject if isinstance(subject, type) else type(subject)
-    if issubclass(kind, Spout):
-        return "spout"
-    if issubclass(kind, BatchBolt):
-        return "batch_bolt"
-    if issubclass(kind, Bolt):
-        return "bolt"
+    for shape, base in reversed(_BASES.items()):
+        if issubclass(kind, base):
+            return shape
     cure = "derive a class from Spout or Bolt"
     if inspect.isfunction(subject):
         cure = "decorate it with @bolt(outputs=[...])"
@@ -126,26 +134,37 @@ def shape_of(component: str, subject: Any) -> Shape:
     raise TopologyError(f"neither a Spout, nor a Bolt, nor a function bolt: {subject!r}", component=component, cure=cure)
 
 
-def check_arity(component: str, subject: FunctionBolt[..., Any], source: str, stream: Stream) -> None:
+def check_arity(component: str, subject: FunctionBolt[..., Any] | StatefulFunction, source: str, stream: Stream) -> None:
     """Refuse a function that cannot be called with the values of an input stream.
 
     Raises:
         TopologyError: names the function's signature and the stream's fields.
     """
+    by_rows = isinstance(subject, FunctionBolt) and subject.batch
+    name, function = _called(subject)
     try:
-        signature = inspect.signature(subject.function)
+        signature = inspect.signature(function)
     except ValueError:  # some built-in functions have none; calling them will tell
         return
     try:
-        signature.bind(*([None] if subject.batch else stream.fields))
+        signature.bind(*([None] if by_rows else stream.fields))
     except TypeError as error:
-        called = f"{subject.__dict__.get('__name__', 'the function')}{_bare(signature)}"
-        if subject.batch:
+        called = f"{name}{_bare(signature)}"
+        if by_rows:
             problem, cure = f"{called} is called with one list of rows: {error}", "let it take one positional argument"
         else:
             problem = f"{called} is called with {_listed(stream.fields)} of {source!r}: {error}"
             cure = "let it take one positional argument for each field of every input"
         raise TopologyError(problem, component=component, stream=stream.name, cure=cure) from None
+
+
+def _called(subject: FunctionBolt[..., Any] | StatefulFunction) -> tuple[str, Callable[..., Any]]:
+    """What is called with the values, as it is called, and its name."""
+    if isinstance(subject, FunctionBolt):
+        return str(subject.__dict__.get("__name__", "the function")), subject.function
+    kind = subject if isinstance(subject, type) else type(subject)
+    function = inspect.getattr_static(kind, "__call__")
+    return f"{kind.__name__}.__call__", function.__get__(object(), kind) if hasattr(function, "__get__") else function
 
 
 def _bare(signature: inspect.Signature) -> inspect.Signature:
@@ -171,7 +190,10 @@ def _check_spout(component: str, subject: Any, streams: dict[str, Stream]) -> No
 
 def _execution_of(component: str, subject: Any, shape: Shape) -> tuple[Execution, int]:
     execution, concurrency = subject.execution, subject.concurrency
-    is_async = subject.is_async if shape == "function" else _check_process(component, subject, shape)
+    if shape == "function":
+        is_async = subject.is_async
+    else:
+        is_async = (_check_call if shape == "stateful_function" else _check_process)(component, subject)
     if execution not in ("inline", "thread"):
         raise TopologyError(f"execution must be 'inline' or 'thread', got {execution!r}", component=component, cure="use one of the two")
     if is_async and execution == "thread":
@@ -186,8 +208,31 @@ def _execution_of(component: str, subject: Any, shape: Shape) -> tuple[Execution
     return "async" if is_async else execution, concurrency
 
 
-def _check_process(component: str, subject: Any, shape: Shape) -> bool:
+def _check_call(component: str, subject: Any) -> bool:
+    """Refuse a stateful function that cannot be called; tell whether it is async."""
+    call = _method(subject, "__call__")
+    if call is StatefulFunction.__call__:
+        cure = "define __call__(self, ...), with an argument for each field of its input"
+        raise TopologyError("this stateful function does not define __call__", component=component, cure=cure)
+    is_async = inspect.iscoroutinefunction(call)
+    for name in ("__call__", "process_tick", "finish"):
+        method = _method(subject, name)
+        if inspect.isasyncgenfunction(method):
+            problem = f"an async {name}() cannot yield"
+            raise TopologyError(problem, component=component, cure="return a list of tuples")
+        if inspect.iscoroutinefunction(method) and not is_async:
+            raise _not_awaited(component, name, "__call__")
+    return is_async
+
+
+def _not_awaited(component: str, method: str, main: str) -> TopologyError:
+    problem = f"{method}() is async but {main}() is not, so nothing would await it"
+    return TopologyError(problem, component=component, cure=f"make both async, or neither ({main} decides how the bolt runs)")
+
+
+def _check_process(component: str, subject: Any) -> bool:
     """Refuse a class bolt without the method that runs it; tell whether that one is async."""
+    shape = shape_of(component, subject)
     process = _method(subject, "process")
     batch = _method(subject, "process_batch")
     if shape == "bolt" and process is Bolt.process:
@@ -206,8 +251,7 @@ def _check_process(component: str, subject: Any, shape: Shape) -> bool:
             problem = f"{method}() contains yield, so calling it would run nothing"
             raise TopologyError(problem, component=component, cure="call self.emit(...) instead of yield")
         if inspect.iscoroutinefunction(function) and not is_async:
-            problem = f"{method}() is async but {name}() is not, so nothing would await it"
-            raise TopologyError(problem, component=component, cure=f"make both async, or neither ({name} decides how the bolt runs)")
+            raise _not_awaited(component, method, name)
     return is_async
 
 
@@ -233,8 +277,12 @@ def _check_methods(component: str, subject: Any, shape: Shape) -> None:
             problem = f"{kind.__name__} defines {name}(), which Storm or streamparse calls and pasps does not"
             raise TopologyError(problem, component=component, cure=f"{cure}; a method of your own needs another name")
     for switch in () if shape == "spout" else ("auto_anchor", "auto_ack", "auto_fail"):
-        value = getattr(subject, switch)
-        if not isinstance(value, bool):
+        value = getattr(subject, switch, None)
+        if shape == "stateful_function":
+            if value is not None:
+                problem = f"{switch} is for a Bolt: what a stateful function is given is acked when its call is over, or fails with it"
+                raise TopologyError(problem, component=component, cure="drop it, or derive from Bolt")
+        elif not isinstance(value, bool):
             raise TopologyError(f"{switch} must be True or False, got {value!r}", component=component, cure="True is the default")
 
 
@@ -270,7 +318,7 @@ def _maker(component: str, subject: Any, shape: Shape) -> Callable[[], Any]:
     if shape == "function":
         return SharedMaker(subject)
     kind: type[Component] = subject if isinstance(subject, type) else type(subject)
-    base: type[Component] = Spout if shape == "spout" else Bolt
+    base = _BASES[shape]
     for name in sorted(base.given_by_runtime):
         if getattr(kind, name) is not getattr(base, name):
             problem = f"{kind.__name__} overrides {name}(), which the runtime puts in place on each instance"

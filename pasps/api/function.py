@@ -1,4 +1,7 @@
-"""Bolts written as functions: `@bolt(outputs=[...])`, for steps without state. The executor runs them in one loop over a batch."""
+"""Bolts written as functions: `@bolt(outputs=[...])` for steps without state, `StatefulFunction` for steps with it.
+
+The executor runs them in one loop over a batch, and makes no object for a tuple.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from functools import update_wrapper
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
+from pasps.api.bolt import Step
 from pasps.api.component import Outputs, declared_streams
+from pasps.api.context import TopologyContext
 from pasps.api.spec import ComponentSpec, Inputs
-from pasps.api.tuples import DEFAULT_STREAM
+from pasps.api.tuples import DEFAULT_STREAM, Tuple
 from pasps.errors import TopologyError
 
 P = ParamSpec("P")
@@ -92,10 +97,44 @@ class FunctionBolt(Generic[P, R]):
         if self.batch and self.is_generator:
             problem = "a batch function cannot yield, since its results pair with its rows one to one"
             raise TopologyError(problem, component=name, cure="return a list as long as its rows, None for nothing")
-        for stream in declared_streams(outputs, name).values():
-            if stream.name != DEFAULT_STREAM or stream.direct:
-                problem = f"a function bolt emits to {DEFAULT_STREAM!r} alone, and never directly"
-                raise TopologyError(problem, component=name, stream=stream.name, cure="write a class derived from Bolt")
+        check_function_streams(name, outputs, "function bolt")
+
+
+class StatefulFunction(Step):
+    """A function that keeps state: `__call__` gets a tuple's values as arguments, and returns what comes of them.
+
+    That is what a function bolt returns: the values of one output, None for nothing, a list or a generator of rows for several. It is
+    read before the next call begins. The input is acked then, and failed when the call raises. All of it goes to the stream "default".
+    It has a bolt's hooks, moves with its task, may be `async def` (but not an async generator), and may run on a thread.
+    """
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """Handle the values of one tuple, one for each field, in the order of the fields."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__, with an argument for each field of its input")
+
+    def process_tick(self, tup: Tuple) -> Any:
+        """Handle a tick, see `Bolt.process_tick`. What it returns is emitted as that of `__call__` is, and anchored to nothing."""
+        return None
+
+    def finish(self) -> Any:
+        """Say what must still be said, see `Bolt.finish`. What it returns is emitted, and anchored to nothing."""
+        return None
+
+    def put_in_place(self, ctx: TopologyContext, methods: Mapping[str, Callable[..., Any]]) -> None:
+        """See `Component`; of what a bolt is given it needs nothing."""
+        super().put_in_place(ctx, {})
+
+
+def check_function_streams(name: str, outputs: object, what: str) -> None:
+    """Refuse outputs that cannot be returned.
+
+    Raises:
+        TopologyError: a stream other than "default", a direct one, or what `declared_streams` refuses.
+    """
+    for stream in declared_streams(outputs, name).values():
+        if stream.name != DEFAULT_STREAM or stream.direct:
+            problem = f"a {what} emits to {DEFAULT_STREAM!r} alone, and never directly"
+            raise TopologyError(problem, component=name, stream=stream.name, cure="write a class derived from Bolt")
 
 
 def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> FunctionBolt[..., Any]:
@@ -163,10 +202,17 @@ def bolt(
 
     def decorate(decorated: Callable[P, R]) -> FunctionBolt[P, R]:
         if isinstance(decorated, (type, FunctionBolt)) or not callable(decorated):
-            cure = "write @bolt(outputs=['field', ...]) over a plain function; a class derived from Bolt is a bolt without it"
+            cure = "write @bolt(outputs=['field', ...]) over a plain function; a class is a bolt when derived from Bolt or StatefulFunction"
             raise TopologyError(f"@bolt needs a function, got {decorated!r}", component=getattr(decorated, "__name__", None), cure=cure)
         return FunctionBolt(
-            decorated, outputs=outputs, batch=batch, execution=execution, concurrency=concurrency, par=par, pool=pool, config=config
+            decorated,
+            outputs=outputs,
+            batch=batch,
+            execution=execution,
+            concurrency=concurrency,
+            par=par,
+            pool=pool,
+            config=config,
         )
 
     return decorate if function is None else decorate(function)

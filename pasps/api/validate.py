@@ -13,6 +13,7 @@ from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
 from pasps.api.bolt import Bolt, TicklessBatchingBolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.examine import Examined, check_arity, examine
+from pasps.api.function import StatefulFunction
 from pasps.api.groupings import Grouping, GroupingSpec, Kind
 from pasps.api.tuples import Stream
 from pasps.config import check
@@ -174,7 +175,7 @@ def _subscriptions(part: _Part, parts: Mapping[str, _Part]) -> list[Input]:
             raise TopologyError(problem, component=id_, stream=read.stream, cure="list it once, with one grouping")
         seen.add((read.source, read.stream))
         result.append(replace(read, grouping=_grouping(id_, read, stream)))
-        if part.found.shape == "function":
+        if part.found.shape in ("function", "stateful_function"):
             check_arity(id_, part.declared.subject, read.source, stream)
     return result
 
@@ -280,7 +281,8 @@ def _check_ticks(plans: Iterable[ComponentPlan], settings: Mapping[str, Any]) ->
     """Refuse `process_tick` without ticks and ticks without `process_tick`. A key that is null says that there shall be none."""
     handlers = False
     for plan in plans:
-        handles = not plan.is_spout and getattr(plan.kind, "process_tick", Bolt.process_tick) is not Bolt.process_tick
+        handler = None if plan.is_spout else getattr(plan.kind, "process_tick", None)
+        handles = handler not in (None, Bolt.process_tick, StatefulFunction.process_tick)
         handlers = handlers or handles
         if handles and _TICK not in plan.config and _TICK not in settings:
             problem = f"{plan.kind.__name__} has process_tick(), but no tick would come: {_TICK} is not set"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pasps.api.blueprint import Blueprint, ComponentPlan
-from pasps.api.bolt import Bolt
+from pasps.api.bolt import Step
 from pasps.config import merged
 from pasps.control.situation import BoltInterval, BoltShape, Interval, SpoutInterval, TopologyShape
 from pasps.metrics import ComponentStats, Stats
@@ -49,7 +49,7 @@ def shape_of(blueprint: Blueprint) -> TopologyShape:
 
 def _useful(plan: ComponentPlan, blueprint: Blueprint) -> int:
     """Its pool, or less where more replicas would bring nothing."""
-    most = plan.kind.useful_replicas(merged(blueprint.config, plan.config)) if issubclass(plan.kind, Bolt) else None
+    most = plan.kind.useful_replicas(merged(blueprint.config, plan.config)) if issubclass(plan.kind, Step) else None
     return plan.pool if most is None else max(1, min(plan.pool, most))
 
 

@@ -18,7 +18,7 @@ from pasps.runtime.emitter import Emitter
 from pasps.runtime.inbox import Inbox, TaskSlot
 from pasps.runtime.meters import STEP_SECONDS, Blocking, Meter, Pace, Whole
 from pasps.runtime.settler import Settler
-from pasps.runtime.ways import Way, run_call
+from pasps.runtime.ways import Way
 
 Schedule = Callable[["Executor"], None]
 
@@ -191,7 +191,7 @@ class BoltExecutor(Executor):
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, on the worker's loop."""
         if slot.collector is not None:
-            self.settler.settle_alone(slot, run_call(slot.collector, slot.instance, "process_tick", tup))
+            self.settler.settle_alone(slot, self.way.call(slot, "process_tick", tup))
 
     # ---- the end
 
@@ -217,7 +217,7 @@ class BoltExecutor(Executor):
             slot = self._finishes.popleft()
             if self.may_finish(slot):
                 slot.finished = True
-                self.settler.settle_alone(slot, run_call(slot.collector, slot.instance, "finish"))
+                self.settler.settle_alone(slot, self.way.call(slot, "finish"))
             if self.clock.now() > until:
                 break
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.api.bolt import Bolt
+from pasps.api.component import Component
 from pasps.api.context import TopologyContext
 from pasps.api.function import FunctionBolt
 from pasps.api.spout import Spout
@@ -358,8 +359,7 @@ class Hosting:
 
     def adopt(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """`executor` runs an instance from now on that another executor of this worker ran before."""
-        if isinstance(slot.instance, Bolt):
-            self._set_flags(executor, slot.instance)
+        self._set_flags(executor, slot.instance)
 
     def report(self, executor: Executor, error: BaseException) -> None:
         """An exception of user code outside of a step."""
@@ -412,7 +412,9 @@ class Hosting:
         """Have those take from the bolts' shared inboxes who are to, by the states of the replicas here."""
         self.residents.share_out(self.state)
 
-    def _set_flags(self, executor: BoltExecutor, instance: Bolt) -> None:
+    def _set_flags(self, executor: BoltExecutor, instance: Any) -> None:
+        if not isinstance(instance, Bolt):  # a stateful function
+            return
         ack = instance.auto_ack and not instance.keeps_tuples
         executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=ack, fail=instance.auto_fail)
 
@@ -472,5 +474,5 @@ class Hosting:
         return merged({**self.blueprint.config, **plan.config})
 
 
-def _bind(instance: Bolt, collector: Collector, context: TopologyContext) -> None:
+def _bind(instance: Component, collector: Collector, context: TopologyContext) -> None:
     instance.put_in_place(context, {name: getattr(collector, name) for name in ("emit", "ack", "fail")})

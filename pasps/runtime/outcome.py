@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
 from functools import lru_cache
+from itertools import repeat
+from operator import is_
 from types import NoneType
 from typing import Any
 
@@ -152,6 +154,8 @@ class Results:
             rows = uniform_rows(results, self._port)
             if rows is not None:
                 return Outcome(rows)
+            if self._port is None and all(map(is_, results, repeat(None))):
+                return Outcome([], [0] * len(results))
         rows, counts = [], []
         for i, result in enumerate(results):
             found: list[Row] = []

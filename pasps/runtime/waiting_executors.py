@@ -25,7 +25,6 @@ from pasps.runtime.executor import BoltExecutor, Schedule, raised_by
 from pasps.runtime.inbox import Inbox, TaskSlot
 from pasps.runtime.outcome import Call, Failure, Outcome, Records
 from pasps.runtime.reports import line_of
-from pasps.runtime.ways import run_call, wait_call
 
 _SWITCH_SECONDS = 0.0005
 _ASK_SECONDS = 0.005
@@ -242,7 +241,7 @@ class AsyncExecutor(WaitingExecutor):
         begun = work.begun = self.clock.now()
         # nothing of the user's comes out of these: a call that is cancelled has failed, like any other
         if work.batch is None:
-            work.alone = await wait_call(self.plan.id, records, work.slot.instance, work.hook, *work.args)
+            work.alone = await self.way.wait_call(work.slot, records, work.hook, *work.args)
         else:
             work.outcome = await self.way.wait(work.slot, work.batch, records)
         work.seconds = self.clock.now() - begun
@@ -390,7 +389,7 @@ class ThreadExecutor(WaitingExecutor):
                 continue
             begun = job.begun = now()
             if job.batch is None:
-                job.alone = run_call(job.slot.collector, job.slot.instance, job.hook, *job.args)
+                job.alone = self.way.call(job.slot, job.hook, *job.args)
             else:
                 job.outcome = self.way.run(job.slot, job.batch)
             job.seconds = now() - begun

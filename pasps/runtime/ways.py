@@ -1,4 +1,4 @@
-"""The four ways to run a bolt: a function, a function over batches, a class, a class over batches. Each gives an `Outcome`.
+"""The ways to run a bolt: a function, with state or without, over batches; a class, over batches. Each gives an `Outcome`.
 
 `run` is called on the worker's loop or on a replica's own thread, `wait` is awaited on the loop. Whatever user code raises there
 is the outcome of its call; only an `Interrupt` passes through.
@@ -14,7 +14,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from itertools import repeat
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
 from pasps.api.tuples import DONE, SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
@@ -88,17 +88,27 @@ def _builds_row(step: dis.Instruction, width: int) -> bool:
     return step.opname == "LOAD_CONST" and isinstance(step.argval, tuple) and len(step.argval) == width
 
 
-class Way(Protocol):
-    """How a batch is given to user code."""
+class Way:
+    """How user code is called: with a batch, and without an input, by ticks and at the end."""
 
     def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
         """Process every row of the batch."""
+        raise NotImplementedError
 
     async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
         """The same for code that is awaited: one row, or a batch where it takes batches. `records` is where it emits to."""
+        raise NotImplementedError
+
+    def call(self, slot: TaskSlot, name: str, *args: Any) -> Call:
+        """Call something of an instance that may emit, where its user code runs."""
+        return run_call(slot.collector, slot.instance, name, *args)
+
+    async def wait_call(self, slot: TaskSlot, records: Records, name: str, *args: Any) -> Call:
+        """The same for what may be awaited."""
+        return await wait_call(slot.component, records, slot.instance, name, *args)
 
 
-class FunctionWay:
+class FunctionWay(Way):
     """A function bolt: one bare loop over the rows, and no object for each tuple."""
 
     def __init__(self, results: Results, certain: bool) -> None:
@@ -138,7 +148,68 @@ class FunctionWay:
         return self._results.outcome([result], {})
 
 
-class BatchFunctionWay:
+class StatefulFunctionWay(FunctionWay):
+    """A stateful function: the same loop. What its other calls return is emitted too."""
+
+    def __init__(self, function: Any, results_of: Callable[[Any], Results], certain: bool) -> None:
+        """`function` is the class's `__call__`; `results_of` gives what reads the results of a method."""
+        super().__init__(results_of(function), certain)
+        self._function = function
+        self._results_of = results_of
+
+    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
+        """Process every row of the batch."""
+        results: list[Any] = []
+        failures: dict[int, Failure] = {}
+        append, rows, certain, listed = results.append, iter(batch.rows), self._certain, self._results.rows
+        # bound once, which Python would do for each call
+        call = self._function.__get__(slot.instance) if type(self._function) is types.FunctionType else slot.instance
+        while True:
+            try:
+                if certain:
+                    for row in rows:
+                        append(call(*row))
+                else:
+                    for row in rows:
+                        result = call(*row)
+                        # the next call may change a list, and what a generator sees: those are read at once
+                        append(result if isinstance(result, _UNCHANGING) else listed(result))
+                break
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
+                failures[len(results)] = Failure(error)
+                append(None)
+        if certain and not failures:
+            return Outcome(results)
+        return self._results.outcome(results, failures)
+
+    def call(self, slot: TaskSlot, name: str, *args: Any) -> Call:
+        """Call something of an instance; what it returns is emitted."""
+        try:
+            method = getattr(slot.instance, name)
+            return self._results_of(method).rows(method(*args))
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door: reported, the worker goes on
+            return Failure(error)
+
+    async def wait_call(self, slot: TaskSlot, records: Records, name: str, *args: Any) -> Call:
+        """The same for what may be awaited."""
+        try:
+            method = getattr(slot.instance, name)
+            returned = method(*args)
+            return self._results_of(method).rows(await returned if isinstance(returned, Awaitable) else returned)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the step's door
+            return Failure(error)
+
+
+_UNCHANGING = (tuple, types.NoneType, int, float, str, bytes)
+
+
+class BatchFunctionWay(Way):
     """A function bolt that takes the list of rows and returns a list as long."""
 
     def __init__(self, results: Results) -> None:
@@ -167,7 +238,7 @@ class BatchFunctionWay:
         return self._results.outcome(self._results.paired(returned, count), {})
 
 
-class ClassWay:
+class ClassWay(Way):
     """`Bolt.process`: the loop is kept bare, and one None after each tuple's records says where the next begin."""
 
     def __init__(self, component: str, origins: dict[int, Origin], warn: Callable[[int, str], None]) -> None:
@@ -256,7 +327,7 @@ def _split(out: Records, failures: dict[int, Failure]) -> list[Call]:
     return calls
 
 
-class BatchBoltWay:
+class BatchBoltWay(Way):
     """`BatchBolt.process_batch`: a returned list pairs with the inputs; anything else was emitted with anchors."""
 
     def __init__(self, results: Results, origins: dict[int, Origin]) -> None:
@@ -351,6 +422,10 @@ def make_way(plan: ComponentPlan, port: Port | None, origins: dict[int, Origin],
         if sample.batch:
             return BatchFunctionWay(results)
         return FunctionWay(results, port is not None and always_returns_row(sample.function, port.width))
+    if plan.shape == "stateful_function":
+        function = inspect.getattr_static(plan.kind, "__call__")
+        certain = port is not None and always_returns_row(function, port.width)
+        return StatefulFunctionWay(function, lambda method: Results(plan.id, port, place_of(method)), certain)
     if plan.shape == "batch_bolt":
         return BatchBoltWay(Results(plan.id, port, "process_batch"), origins)
     return ClassWay(plan.id, origins, warn)

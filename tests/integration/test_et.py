@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pasps import Blueprint, Bolt, Spout, Topology, TopologyBuilder, Tuple, bolt
+from pasps import Blueprint, Bolt, Spout, StatefulFunction, Topology, TopologyBuilder, Tuple, bolt
 from pasps.clock import SystemClock
 from pasps.daemons.event_loop import new_event_loop
 from pasps.daemons.step_loop import StepLoop
@@ -44,6 +44,22 @@ def inline_function(n: int) -> tuple[int, str]:
 @bolt(outputs=["n", "thread"], execution="thread")
 def thread_function(n: int) -> tuple[int, str]:
     return where(n)
+
+
+class Stateful(StatefulFunction):
+    outputs = ["n", "thread"]
+
+    def initialize(self, conf: Any, ctx: Any) -> None:
+        self.count = 0
+
+    def __call__(self, n: int) -> tuple[int, str]:
+        self.count += 1
+        assert n == self.count
+        return where(n)
+
+
+class ThreadStateful(Stateful):
+    execution = "thread"
 
 
 class Async(Bolt):
@@ -124,7 +140,11 @@ def passed(component: Any, limit_seconds: float = 30.0, rate: float = 2000.0) ->
 
 
 @pytest.mark.parametrize(
-    ("component", "thread"), [(inline_function, "MainThread"), (Async, "MainThread"), (thread_function, "measured[0]")]
+    ("component", "thread"),
+    [
+        *((inline_function, "MainThread"), (thread_function, "measured[0]")),
+        *((Stateful, "MainThread"), (ThreadStateful, "measured[0]"), (Async, "MainThread")),
+    ],
 )
 def test_each_kind_of_bolt_runs_where_it_runs_in_a_topology(component: Any, thread: str) -> None:
     before = gc.get_threshold()

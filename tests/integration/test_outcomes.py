@@ -78,6 +78,8 @@ def test_whatever_user_code_raises_no_worker_ends_and_every_event_arrives_once(t
         stats, errors = running.stats(), running.errors
         assert [(info.pid, info.incarnation) for info in running.workers] == before
     assert Counter(tuple(line.split()) for line in out.read_text().splitlines()) == wanted
-    assert Counter(error.component for error in errors) == {f"bolt{number}": len(FAULTS) for number in range(len(WAYS))}
+    # what stands in a batch with others that fail may fail with each of them, so often that its spout says so
+    told = [error for error in errors if "was never acked in between" not in error.text]
+    assert Counter(error.component for error in told) == {f"bolt{number}": len(FAULTS) for number in range(len(WAYS))}
     assert stats.acked == COUNT * len(WAYS)
     assert stats.failed == stats.replayed >= len(FAULTS) * len(WAYS)

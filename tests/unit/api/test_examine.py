@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pasps.api import BatchBolt, Bolt, Spout, Tuple, bolt
+from pasps.api import BatchBolt, Bolt, Spout, StatefulFunction, Stream, Tuple, bolt
 from pasps.api.examine import examine
 from pasps.errors import TopologyError
 
@@ -48,6 +48,33 @@ class Words(Spout):
     def next_tuple(self) -> None: ...
 
 
+class Stateful(StatefulFunction):
+    outputs = ["word"]
+
+    def __call__(self, word: str) -> str:
+        return word
+
+
+class ThreadedStateful(Stateful):
+    execution = "thread"
+
+    def __call__(self, word: str) -> Iterator[str]:  # type: ignore[override]
+        yield word
+
+    def finish(self) -> Iterator[str]:
+        yield "the end"
+
+
+class AsyncStateful(StatefulFunction):
+    concurrency = 4
+
+    async def __call__(self, word: str) -> None: ...
+
+    async def process_tick(self, tup: Tuple) -> None: ...
+
+    def finish(self) -> None: ...
+
+
 @bolt
 def function(a: int) -> None: ...
 
@@ -73,6 +100,10 @@ async def awaited(a: int) -> None: ...
         (Batch, "batch_bolt", "inline", 1),
         (ThreadedBatch, "batch_bolt", "thread", 1),
         (AsyncBatch, "batch_bolt", "async", 1),
+        (Stateful, "stateful_function", "inline", 1),
+        (Stateful(), "stateful_function", "inline", 1),
+        (ThreadedStateful, "stateful_function", "thread", 1),
+        (AsyncStateful, "stateful_function", "async", 4),
         (function, "function", "inline", 1),
         (threaded, "function", "thread", 1),
         (awaited, "function", "async", 3),
@@ -212,6 +243,40 @@ class NotSwitched(Plain):
     auto_ack = 0  # type: ignore[assignment]
 
 
+class NoCall(StatefulFunction): ...
+
+
+class YieldsAwaited(StatefulFunction):
+    async def __call__(self, a: int) -> AsyncIterator[int]:
+        yield a
+
+
+class FinishYieldsAwaited(AsyncStateful):
+    async def finish(self) -> AsyncIterator[int]:  # type: ignore[override]
+        yield 1
+
+
+class AsyncFinish(Stateful):
+    async def finish(self) -> None: ...
+
+
+class AsyncStatefulThread(AsyncStateful):
+    concurrency = 1
+    execution = "thread"
+
+
+class Switched(Stateful):
+    auto_ack = False
+
+
+class ToOther(Stateful):
+    outputs = [Stream(["word"]), Stream(["word"], "other")]
+
+
+class StatefulTick(Stateful):
+    def process_tick(self) -> None: ...  # type: ignore[override]
+
+
 def undecorated(a: int) -> None: ...
 
 
@@ -281,6 +346,27 @@ def undecorated(a: int) -> None: ...
             "neither a Spout, nor a Bolt, nor a function bolt: Plain.spec(); "
             "give what .spec() was called on; specs are for topologies that are written as classes",
         ),
+        (
+            NoCall,
+            "this stateful function does not define __call__; define __call__(self, ...), with an argument for each field of its input",
+        ),
+        (YieldsAwaited, "an async __call__() cannot yield; return a list of tuples"),
+        (FinishYieldsAwaited, "an async finish() cannot yield; return a list of tuples"),
+        (
+            AsyncFinish,
+            "finish() is async but __call__() is not, so nothing would await it; make both async, or neither "
+            "(__call__ decides how the bolt runs)",
+        ),
+        (
+            AsyncStatefulThread,
+            "async code runs on the event loop, so execution cannot be 'thread'; drop one of async and execution = 'thread'",
+        ),
+        (
+            Switched,
+            "auto_ack is for a Bolt: what a stateful function is given is acked when its call is over, or fails with it; "
+            "drop it, or derive from Bolt",
+        ),
+        (StatefulTick, "process_tick(self) is called as process_tick(tup): too many positional arguments; define process_tick(self, tup)"),
         (Typo, "outputs must be a list of field names or of Streams, got 'word'; write outputs = ['word']"),
     ],
 )
@@ -288,6 +374,13 @@ def test_what_cannot_run_is_refused_with_the_cure(subject: Any, expected: str) -
     with pytest.raises(TopologyError) as caught:
         examine("c", subject)
     assert str(caught.value) == f"component 'c': {expected}"
+
+
+def test_a_stateful_function_has_one_stream_that_is_not_direct() -> None:
+    with pytest.raises(TopologyError) as caught:
+        examine("c", ToOther)
+    problem = "a stateful function emits to 'default' alone, and never directly"
+    assert str(caught.value) == f"component 'c', stream 'other': {problem}; write a class derived from Bolt"
 
 
 def test_an_instance_of_a_class_with_arguments_is_accepted() -> None:
@@ -314,6 +407,9 @@ def bolt_with(name: str, base: type = Plain) -> type:
         (bolt_with("next_tuple"), "derive from Spout, or define process(self, tup)"),
         (bolt_with("process_batch"), "derive from BatchBolt, or from BatchingBolt for batches by key"),
         (bolt_with("process", Batch), "derive from Bolt"),
+        (bolt_with("execute", Stateful), "define __call__(self, ...)"),
+        (bolt_with("process", Stateful), "derive from Bolt"),
+        (bolt_with("process_batch", Stateful), "derive from BatchBolt"),
         (bolt_with("process_tick", Words), "only bolts get ticks: return the seconds to wait from next_tuple()"),
     ],
 )

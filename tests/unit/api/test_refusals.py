@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from pasps.api import Grouping, bolt
+from pasps.api import Grouping, StatefulFunction, bolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.validate import validated
 from pasps.errors import TopologyError
 from tests.unit.api.parts import Count, Sink, Words, clean
+
+
+class Seen(StatefulFunction):
+    def __call__(self, word: str) -> None: ...
 
 
 @bolt
@@ -198,6 +202,20 @@ REFUSED: list[tuple[str, list[Declaration], str, str, str]] = [
         reading(Input("words"), subject=keyword_only),
         "component 'sink', stream 'default'",
         "keyword_only(word, line, *, strict) is called with the 2 fields (word, line) of 'words': missing a required argument: 'strict'",
+        "let it take one positional argument for each field of every input",
+    ),
+    (
+        "arity of a stateful function",
+        reading(Input("words"), subject=Seen),
+        "component 'sink', stream 'default'",
+        "Seen.__call__(word) is called with the 2 fields (word, line) of 'words': too many positional arguments",
+        "let it take one positional argument for each field of every input",
+    ),
+    (
+        "arity of an instance",
+        reading(Input("words"), subject=Seen()),
+        "component 'sink', stream 'default'",
+        "Seen.__call__(word) is called with the 2 fields (word, line) of 'words': too many positional arguments",
         "let it take one positional argument for each field of every input",
     ),
     (

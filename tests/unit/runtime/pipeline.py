@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from pasps import Blueprint, Bolt, EndOfInput, Spout, TopologyBuilder, TopologyContext, Tuple, bolt
+from pasps import Blueprint, Bolt, EndOfInput, Spout, StatefulFunction, TopologyBuilder, TopologyContext, Tuple, bolt
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.hosting import ReplicaState
 from pasps.runtime.waiting_executors import WaitingExecutor
@@ -68,7 +68,17 @@ class ThreadCount(Count):
     execution = "thread"
 
 
-def pipeline(count: type[Bolt] = Count, pool: int = 4, spouts: int = 2, config: dict[str, Any] | None = None) -> Blueprint:
+class StatefulCount(StatefulFunction):
+    outputs = Count.outputs
+    initialize = Count.initialize
+    counts: Counter[int]
+
+    def __call__(self, key: int, number: int, sender: str, position: int) -> tuple[Any, ...]:
+        self.counts[key] += 1
+        return key, number, sender, position, self.counts[key], f"{self.ctx.worker_id}/{self.ctx.task_index}"
+
+
+def pipeline(count: type[Any] = Count, pool: int = 4, spouts: int = 2, config: dict[str, Any] | None = None) -> Blueprint:
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers, spouts)
     builder.set_bolt("same", same, 2, pool).load_aware_grouping("numbers")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pasps import BatchBolt, Bolt, FunctionBolt, Topology, TopologyBuilder, Tuple, bolt
+from pasps import BatchBolt, Bolt, FunctionBolt, StatefulFunction, Topology, TopologyBuilder, Tuple, bolt
 from pasps.testing import CompletedTopology, StepRun, complete_topology
 from tests.unit.runtime.parts import Numbers, add_one, only_even, rows
 
@@ -79,6 +79,34 @@ def thread_add_one(number: int) -> tuple[int]:
     return (number + 1,)
 
 
+class StatefulAddOne(StatefulFunction):
+    outputs = ["number"]
+
+    def __call__(self, number: int) -> Any:
+        return (number + 1,)
+
+
+class StatefulAddOneBare(StatefulFunction):
+    outputs = ["number"]
+
+    def __call__(self, number: int) -> int:
+        return number + 1
+
+
+class AsyncStatefulAddOne(StatefulAddOne):
+    async def __call__(self, number: int) -> tuple[int]:  # type: ignore[override]
+        await asyncio.sleep(0.01)
+        return (number + 1,)
+
+
+class ThreadStatefulAddOne(StatefulAddOne):
+    execution = "thread"
+
+    def __call__(self, number: int) -> int:
+        assert threading.current_thread() is not threading.main_thread()
+        return number + 1
+
+
 @bolt(outputs=["number"])
 def twice(number: int) -> Iterator[tuple[int]]:
     yield (number,)
@@ -101,6 +129,7 @@ def completed(kind: Any, workers: int = 1, tracked: bool = True, **options: Any)
 KINDS: list[Any] = [
     *(add_one, batch_add_one, async_add_one, thread_add_one),
     *(AddOne, AsyncAddOne, ThreadAddOne, BatchAddOne, BatchEmits, AsyncBatch, ThreadBatch),
+    *(StatefulAddOne, StatefulAddOneBare, AsyncStatefulAddOne, ThreadStatefulAddOne),
 ]
 
 

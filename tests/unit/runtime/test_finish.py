@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pasps import BatchBolt, Bolt, Grouping, Spout, Stream, Topology, Tuple
+from pasps import BatchBolt, Bolt, Grouping, Spout, StatefulFunction, Stream, Topology, Tuple
 from pasps.errors import DrainTimeoutError
 from pasps.testing import PAUSE, StepOptions, StepRun, complete_topology
 from tests.unit.runtime.parts import Numbers, rows
@@ -71,7 +71,39 @@ class ThreadBatchTally(BatchTally):
     execution = "thread"
 
 
-every_kind = pytest.mark.parametrize("kind", [Tally, BatchTally, ThreadTally, AsyncTally, AsyncWithPlainFinish, ThreadBatchTally])
+class StatefulTally(StatefulFunction):
+    outputs = ["key", "count"]
+    initialize = Tally.initialize
+    counts: Counter[int]
+
+    def __call__(self, number: int) -> None:
+        self.counts[number % KEYS] += 1
+
+    def finish(self) -> Any:
+        yield from sorted(self.counts.items())
+
+
+class ThreadStatefulTally(StatefulTally):
+    execution = "thread"
+
+
+class AsyncStatefulTally(StatefulTally):
+    concurrency = 3
+
+    async def __call__(self, number: int) -> None:  # type: ignore[override]
+        await asyncio.sleep(0.01)
+        self.counts[number % KEYS] += 1
+
+    async def finish(self) -> Any:
+        await asyncio.sleep(2)
+        return sorted(self.counts.items())
+
+
+KINDS = [
+    *(Tally, BatchTally, ThreadTally, AsyncTally, AsyncWithPlainFinish, ThreadBatchTally),
+    *(StatefulTally, ThreadStatefulTally, AsyncStatefulTally),
+]
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 class Sum(Bolt):

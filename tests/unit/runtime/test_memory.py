@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Topology, TopologyContext, Tuple, bolt
+from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, StatefulFunction, Topology, TopologyContext, Tuple, bolt
 from pasps.testing import StepRun
 from tests.unit.runtime.parts import Numbers
 
@@ -84,7 +84,15 @@ def too_wide(number: int) -> tuple[int, int]:
     return number, number
 
 
+class RaisesWithState(StatefulFunction):
+    outputs = ["number"]
+
+    def __call__(self, number: int) -> int:
+        raise ValueError(number)
+
+
 WAYS = [
+    RaisesWithState,
     Raises,
     RaisesInBatch,
     RaisesOnThread,

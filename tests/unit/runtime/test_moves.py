@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pasps import Bolt, FunctionBolt, Grouping, Stream, Topology, TopologyContext, Tuple, bolt
+from pasps import Bolt, FunctionBolt, Grouping, StatefulFunction, Stream, Topology, TopologyContext, Tuple, bolt
 from pasps.activation import with_active
 from pasps.errors import UnmovableError
 from pasps.testing import PAUSE, StepOptions, StepRun
@@ -27,7 +27,17 @@ class Count(Bolt):
         self.emit([key, self.counts[key]])
 
 
-def topology_of(kind: type[Bolt] | FunctionBolt[..., Any], pool: int = 4) -> type[Topology]:
+class StatefulCount(StatefulFunction):
+    outputs = ["key", "count"]
+    initialize = Count.initialize
+    counts: dict[int, int]
+
+    def __call__(self, key: int) -> tuple[int, int]:
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return key, self.counts[key]
+
+
+def topology_of(kind: type[Bolt | StatefulFunction] | FunctionBolt[..., Any], pool: int = 4) -> type[Topology]:
     class Keyed(Topology):
         numbers = Numbers.spec()
         count = kind.spec(inputs={numbers: Grouping.fields("number")}, par=2, pool=pool)
@@ -56,8 +66,9 @@ def check_continuous(run: StepRun, total: int) -> None:
         seen[key] = count
 
 
-def test_state_moves_with_its_task() -> None:
-    with run_of(Count, 50, 50, 50) as run:
+@pytest.mark.parametrize("kind", [Count, StatefulCount])
+def test_state_moves_with_its_task(kind: Any) -> None:
+    with run_of(kind, 50, 50, 50) as run:
         run.run_until_idle()
         run.set_active("count", 1)
         run.advance(1.5)
@@ -74,8 +85,15 @@ class Locked(Count):
         self.guard = threading.Lock()
 
 
-def test_an_unmovable_instance_is_refused_before_anything_changes() -> None:
-    with run_of(Locked, 20) as run:
+class StatefulLocked(StatefulCount):
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        super().initialize(conf, ctx)
+        self.guard = threading.Lock()
+
+
+@pytest.mark.parametrize("kind", [Locked, StatefulLocked])
+def test_an_unmovable_instance_is_refused_before_anything_changes(kind: Any) -> None:
+    with run_of(kind, 20) as run:
         run.run_until_idle()
         table = run.controller.table
         with pytest.raises(UnmovableError) as caught:
@@ -98,7 +116,7 @@ def test_an_unmovable_instance_may_change_replica_within_its_worker() -> None:
 
 
 class Reopening(Locked):
-    calls: list[str]
+    calls: list[str] = []
 
     def on_move_out(self) -> None:
         self.calls.append(f"out {self.ctx.worker_id}")
@@ -109,9 +127,15 @@ class Reopening(Locked):
         self.guard = threading.Lock()
 
 
-def test_hooks_let_a_bolt_drop_and_reopen_what_cannot_travel() -> None:
-    Reopening.calls = []
-    with run_of(Reopening, 20, 20) as run:
+class StatefulReopening(StatefulLocked):
+    on_move_out = Reopening.on_move_out
+    on_move_in = Reopening.on_move_in
+    calls = Reopening.calls
+
+
+@pytest.mark.parametrize("kind", [Reopening, StatefulReopening])
+def test_hooks_let_a_bolt_drop_and_reopen_what_cannot_travel(kind: Any) -> None:
+    with run_of(kind, 20, 20) as run:
         run.run_until_idle()
         before = run.controller.table.components["count"]
         Reopening.calls.clear()

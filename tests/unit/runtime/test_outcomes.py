@@ -96,4 +96,4 @@ def check(way: Way, trip: Trip, width: int, tracked: bool, done: CompletedTopolo
 
 def fails_whole_call(way: Way, trip: Trip) -> bool:
     """A result that is wrong concerns its own input, as far as that can be told."""
-    return trip.fault in RAISED or (trip.fault == "wrong width" and "emits" in way.name)
+    return trip.fault in RAISED or (trip.fault == "wrong width" and way.whole)

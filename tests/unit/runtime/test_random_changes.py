@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from pasps import Bolt
+from pasps import Bolt, StatefulFunction
 from pasps.testing import StepOptions, StepRun
-from tests.unit.runtime.pipeline import AsyncCount, Count, ThreadCount, Watch, check_counts, pipeline, step_until
+from tests.unit.runtime.pipeline import AsyncCount, Count, StatefulCount, ThreadCount, Watch, check_counts, pipeline, step_until
 
 TOTAL = 1200
 CHANGES = 50
 
 
-def run_with_changes(seed: int, kind: type[Bolt], workers: int, tracked: bool, total: int = TOTAL) -> None:
+def run_with_changes(seed: int, kind: type[Bolt | StatefulFunction], workers: int, tracked: bool, total: int = TOTAL) -> None:
     random = Random(seed)
     options = StepOptions(tracked=tracked, seed=seed, delays=True, creep=2e-5)
     with StepRun(pipeline(kind), workers, inputs={"numbers": [[i] for i in range(total)]}, options=options) as run:
@@ -41,6 +41,11 @@ def test_fifty_changes_lose_double_and_reorder_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6, 9))
 def test_fifty_changes_of_async_bolts(seed: int) -> None:
     run_with_changes(seed, AsyncCount, workers=1 + seed % 3, tracked=True)
+
+
+@pytest.mark.parametrize("seed", [10, 11])
+def test_fifty_changes_of_stateful_functions(seed: int) -> None:
+    run_with_changes(seed, StatefulCount, workers=3, tracked=True)
 
 
 def test_fifty_changes_of_thread_bolts() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pasps import BatchBolt, Bolt, Stream, Tuple, bolt
+from pasps import BatchBolt, Bolt, StatefulFunction, Stream, Tuple, bolt
 
 BEFORE, BETWEEN, AFTER = "before", "between", "after"
 
@@ -123,7 +123,8 @@ class Trip:
 class Way:
     """`make(trip, fields)` gives the bolt; for each number it emits `copies` rows, in turn to the `streams`.
 
-    `moments` are those that it can fail at, `batch` whether a call takes several numbers.
+    `moments` are those that it can fail at, `batch` whether a call takes several numbers, `whole` whether one row of a wrong width
+    costs all of them.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Way:
     streams: tuple[str, ...] = ("default",)
     moments: tuple[str, ...] = (BEFORE,)
     batch: bool = False
+    whole: bool = False
 
     def wanted(self, number: int, width: int) -> list[tuple[str, tuple[Any, ...]]]:
         """The rows of a number, each with its stream."""
@@ -225,6 +227,74 @@ def fn_async(trip: Trip, fields: list[str]) -> Any:
         return trip.row(number, values(number, 0, len(fields)))
 
     return work
+
+
+# ---- functions with state
+
+
+class Stateful(StatefulFunction):
+    """Counts its calls; a call that failed is no reason to forget it."""
+
+    def __init__(self, trip: Trip, fields: list[str]) -> None:
+        self.trip, self.outputs = trip, fields
+
+    def __deepcopy__(self, memo: Any) -> Any:  # each task has a state of its own, and all of them the trip
+        return type(self)(self.trip, list(self.outputs))  # type: ignore[arg-type]
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.width, self.count = len(self.outputs), 0
+
+    def begin(self, number: int) -> None:
+        self.count += 1
+        self.trip.begin(number)
+        self.trip(number, BEFORE)
+
+
+class StatefulRow(Stateful):
+    def __call__(self, number: int) -> Any:
+        self.begin(number)
+        return self.trip.row(number, values(number, 0, self.width))
+
+
+class StatefulOnThread(StatefulRow):
+    execution = "thread"
+
+
+class StatefulAsync(Stateful):
+    concurrency = 3
+
+    async def __call__(self, number: int) -> Any:
+        self.begin(number)
+        await asyncio.sleep(0.001)
+        return self.trip.row(number, values(number, 0, self.width))
+
+
+class StatefulList(Stateful):
+    """Returns the same list each time."""
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        super().initialize(conf, ctx)
+        self.found: list[Any] = []
+
+    def __call__(self, number: int) -> Any:
+        self.found.clear()
+        self.begin(number)
+        self.found += [values(number, 0, self.width), self.trip.row(number, values(number, 1, self.width))]
+        return self.found
+
+
+class StatefulYields(Stateful):
+    def __call__(self, number: int) -> Iterator[Any]:
+        self.begin(number)
+        yield values(number, 0, self.width)
+        self.trip(number, BETWEEN)
+        yield self.trip.row(number, values(number, 1, self.width))
+        self.trip(number, AFTER)
+
+
+class StatefulSilent(Stateful):
+    def __call__(self, number: int) -> None:
+        self.begin(number)
 
 
 # ---- classes
@@ -341,6 +411,12 @@ WAYS = [
     Way("function on a thread", fn_thread),
     Way("generator on a thread", generator("thread"), copies=2, moments=ALL),
     Way("async function", fn_async),
+    Way("stateful function, a row", StatefulRow),
+    Way("stateful function, a list it keeps", StatefulList, copies=2),
+    Way("stateful function, nothing", StatefulSilent, copies=0),
+    Way("stateful generator", StatefulYields, copies=2, moments=ALL),
+    Way("stateful function on a thread", StatefulOnThread),
+    Way("async stateful function", StatefulAsync),
     Way("class, one", class_one, moments=ENDS),
     Way("class, none", class_none, copies=0),
     Way("class, several", klass(), copies=2, moments=ALL),
@@ -351,9 +427,9 @@ WAYS = [
     Way("class on a thread", klass("thread", stream="other"), copies=2, streams=BOTH, moments=ALL),
     Way("async class", klass("async", stream="other"), copies=2, streams=BOTH, moments=ALL),
     Way("batch bolt, returns", batch_bolt("inline", False), moments=ENDS, batch=True),
-    Way("batch bolt, emits", batch_bolt("inline", True), moments=ENDS, batch=True),
+    Way("batch bolt, emits", batch_bolt("inline", True), moments=ENDS, batch=True, whole=True),
     Way("batch bolt on a thread, returns", batch_bolt("thread", False), moments=ENDS, batch=True),
-    Way("batch bolt on a thread, emits", batch_bolt("thread", True), moments=ENDS, batch=True),
+    Way("batch bolt on a thread, emits", batch_bolt("thread", True), moments=ENDS, batch=True, whole=True),
     Way("async batch bolt, returns", batch_bolt("async", False), moments=ENDS, batch=True),
-    Way("async batch bolt, emits", batch_bolt("async", True), moments=ENDS, batch=True),
+    Way("async batch bolt, emits", batch_bolt("async", True), moments=ENDS, batch=True, whole=True),
 ]
