@@ -140,7 +140,11 @@ def check_arity(component: str, subject: FunctionBolt[..., Any] | StatefulFuncti
     Raises:
         TopologyError: names the function's signature and the stream's fields.
     """
-    by_rows = isinstance(subject, FunctionBolt) and subject.batch
+    by_rows = isinstance(subject, FunctionBolt) and subject.batch and not subject.columns
+    by_columns = isinstance(subject, FunctionBolt) and subject.columns
+    if by_columns and not stream.fields:
+        problem = f"it is called by column, but {source!r} emits tuples without fields"
+        raise TopologyError(problem, component=component, stream=stream.name, cure="write batch=True in place of columns=")
     name, function = _called(subject)
     try:
         signature = inspect.signature(function)
@@ -153,7 +157,7 @@ def check_arity(component: str, subject: FunctionBolt[..., Any] | StatefulFuncti
         if by_rows:
             problem, cure = f"{called} is called with one list of rows: {error}", "let it take one positional argument"
         else:
-            problem = f"{called} is called with {_listed(stream.fields)} of {source!r}: {error}"
+            problem = f"{called} is called {'by column ' if by_columns else ''}with {_listed(stream.fields)} of {source!r}: {error}"
             cure = "let it take one positional argument for each field of every input"
         raise TopologyError(problem, component=component, stream=stream.name, cure=cure) from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
+from importlib.util import find_spec
 from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, isgeneratorfunction
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
@@ -20,6 +21,8 @@ from pasps.errors import TopologyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Columns = bool | Literal["numpy"]
+"""What a function gets for each field: a value (False), a list of the values of a batch (True), or an array of them."""
 
 
 class FunctionBolt(Generic[P, R]):
@@ -35,6 +38,7 @@ class FunctionBolt(Generic[P, R]):
         *,
         outputs: Outputs,
         batch: bool,
+        columns: Columns,
         execution: Literal["inline", "thread"],
         concurrency: int,
         par: int,
@@ -45,7 +49,8 @@ class FunctionBolt(Generic[P, R]):
         self.function = function
         self.is_async = iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
         self.is_generator = isgeneratorfunction(function)
-        self.batch, self.execution, self.concurrency = batch, execution, concurrency
+        self.batch, self.columns = batch or bool(columns), columns
+        self.execution, self.concurrency = execution, concurrency
         self.par, self.pool, self.config = par, pool, config
         self._refuse_what_cannot_run(outputs)
         self.outputs: tuple[Any, ...] = tuple(outputs)
@@ -72,7 +77,7 @@ class FunctionBolt(Generic[P, R]):
         name = self.__dict__.get("__qualname__")
         if name is not None and self._importable(self.__module__, name):
             return str(name)
-        names = ("outputs", "batch", "execution", "concurrency", "par", "pool", "config")
+        names = ("outputs", "batch", "columns", "execution", "concurrency", "par", "pool", "config")
         return _rebuild, (self.function, {option: getattr(self, option) for option in names})
 
     def _name(self) -> str:
@@ -96,7 +101,13 @@ class FunctionBolt(Generic[P, R]):
             raise TopologyError("an async function bolt cannot yield", component=name, cure="return a list of tuples")
         if self.batch and self.is_generator:
             problem = "a batch function cannot yield, since its results pair with its rows one to one"
-            raise TopologyError(problem, component=name, cure="return a list as long as its rows, None for nothing")
+            cure = "return a column for each output field" if self.columns else "return a list as long as its rows, None for nothing"
+            raise TopologyError(problem, component=name, cure=cure)
+        if self.columns not in (False, True, "numpy"):
+            problem = f"columns must be True for lists, 'numpy' for arrays, or False, got {self.columns!r}"
+            raise TopologyError(problem, component=name, cure="use one of them")
+        if self.columns == "numpy" and find_spec("numpy") is None:
+            raise TopologyError("columns='numpy' needs numpy, which is not there", component=name, cure="pip install numpy")
         check_function_streams(name, outputs, "function bolt")
 
 
@@ -160,6 +171,7 @@ def bolt(
     *,
     outputs: Outputs = ...,
     batch: bool = ...,
+    columns: Columns = ...,
     execution: Literal["inline", "thread"] = ...,
     concurrency: int = ...,
     par: int = ...,
@@ -174,6 +186,7 @@ def bolt(
     *,
     outputs: Outputs = (),
     batch: bool = False,
+    columns: Columns = False,
     execution: Literal["inline", "thread"] = "inline",
     concurrency: int = 1,
     par: int = 1,
@@ -184,12 +197,15 @@ def bolt(
 
     The function gets the input's values as positional arguments, in the order of the fields, and returns the values of one
     output tuple, None for nothing, or a list or generator of tuples for several. With `batch=True` it gets one argument, the
-    list of value tuples, and returns a list as long (None for nothing). It may be `async def`, but not an async generator.
+    list of value tuples, and returns a list as long (None for nothing). With `columns` it gets a batch by column, one argument for
+    each field, and returns one list or array as long for each output field. It may be `async def`, but not an async generator.
     Inputs are acked when it returns and failed when it raises.
 
     Args:
         outputs: The fields of what it emits; none for a sink.
         batch: Whether it gets a list of rows instead of one row's values.
+        columns: True for a list of values for each field; "numpy" for an array of numbers or booleans, except where the
+            parameter is annotated as a list.
         execution: "thread" for code that blocks.
         concurrency: How many tuples an `async def` handles at a time in one replica.
         par: Replicas that are active at the start.
@@ -208,6 +224,7 @@ def bolt(
             decorated,
             outputs=outputs,
             batch=batch,
+            columns=columns,
             execution=execution,
             concurrency=concurrency,
             par=par,

@@ -182,6 +182,30 @@ class Results:
             raise self._wrong(f"expected a list of {count} results, one for each tuple (None filters), got {got}")
         return listed
 
+    def by_column(self, returned: Any, count: int) -> Outcome:
+        """Of what was returned for a whole batch in lists or arrays, one for each field; the only one may be an array by itself.
+
+        Raises:
+            EmitError: there are more or fewer of them, or one is longer or shorter than the batch.
+        """
+        port = self._port
+        if port is None:
+            self.rows(returned)  # refuses all but None
+            return Outcome([], [0] * count)
+        columns = returned if isinstance(returned, (list, tuple)) else [returned]
+        if len(columns) != port.width:
+            got = f"{len(columns)} of them" if columns is returned else shown(returned)
+            raise self._wrong(f"expected a list or array of length {count} for each of {', '.join(port.fields)}, got {got}")
+        listed = [self._column(column, field, count) for column, field in zip(columns, port.fields, strict=True)]
+        return Outcome(list(zip(*listed, strict=True)))
+
+    def _column(self, column: Any, field: str, count: int) -> list[Any]:
+        listed = list(column) if isinstance(column, (list, tuple)) else column.tolist() if hasattr(column, "tolist") else None
+        if not isinstance(listed, list) or len(listed) != count:
+            got = f"one of length {len(listed)}" if isinstance(listed, list) else shown(column)
+            raise self._wrong(f"expected a list or array of length {count} for {field!r}, got {got}")
+        return listed
+
     def rows(self, result: Any) -> list[Row]:
         """The rows of one result.
 

@@ -1,4 +1,4 @@
-"""The ways to run a bolt: a function, with state or without, over batches; a class, over batches. Each gives an `Outcome`.
+"""The ways to run a bolt: a function, with state or without, over batches or columns; a class, over batches. Each gives an `Outcome`.
 
 `run` is called on the worker's loop or on a replica's own thread, `wait` is awaited on the loop. Whatever user code raises there
 is the outcome of its call; only an `Interrupt` passes through.
@@ -7,7 +7,9 @@ is the outcome of its call; only an `Interrupt` passes through.
 from __future__ import annotations
 
 import dis
+import importlib
 import inspect
+import re
 import types
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
@@ -18,7 +20,7 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
 from pasps.api.tuples import DONE, SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
-from pasps.errors import EmitError, Interrupt, shown
+from pasps.errors import EmitError, Interrupt, InvalidError, shown
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import Collector
 from pasps.runtime.emitter import Port
@@ -218,7 +220,7 @@ class BatchFunctionWay(Way):
     def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
         """Process every row of the batch."""
         try:
-            return self._outcome(slot.instance(list(batch.rows)), len(batch.rows))
+            return self._outcome(slot.instance(*self._arguments(batch)), len(batch.rows))
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - the step's door
@@ -227,15 +229,64 @@ class BatchFunctionWay(Way):
     async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
         """Process every row of the batch."""
         try:
-            returned = slot.instance(list(batch.rows))
+            returned = slot.instance(*self._arguments(batch))
             return self._outcome(await returned if isinstance(returned, Awaitable) else returned, len(batch.rows))
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - the step's door
             return Outcome.failed(len(batch.rows), error)
 
+    def _arguments(self, batch: Batch) -> Sequence[Any]:
+        return (list(batch.rows),)
+
     def _outcome(self, returned: Any, count: int) -> Outcome:
         return self._results.outcome(self._results.paired(returned, count), {})
+
+
+class ColumnFunctionWay(BatchFunctionWay):
+    """A function bolt that takes a list or an array of each field's values, and returns one of each output field's."""
+
+    def __init__(self, component: str, results: Results, origins: dict[int, Origin], function: Any, arrays: bool) -> None:
+        """`arrays`: what the function has not annotated as a list is one."""
+        super().__init__(results)
+        self._component = component
+        self._origins = origins
+        # optional, and loaded only for those who want it
+        self._numpy: Any = importlib.import_module("numpy") if arrays else None
+        widest = max(len(origin.fields) for origin in origins.values())
+        self._listed = [not arrays or _asks_for_list(function, place) for place in range(widest)]
+
+    def _arguments(self, batch: Batch) -> Sequence[Any]:
+        origin = self._origins[batch.edge]
+        columns = zip(zip(*batch.rows, strict=True), self._listed, origin.fields, strict=False)
+        return [list(column) if listed else self._array(column, field, origin) for column, listed, field in columns]
+
+    def _array(self, column: tuple[Any, ...], field: str, origin: Origin) -> Any:
+        too_large = False
+        try:
+            array = self._numpy.array(column)
+            # of integers that are too large numpy makes floats, or objects
+            too_large = type(column[0]) is int and array.dtype.kind != "i" and set(map(type, column)) == {int}
+            if array.ndim == 1 and array.dtype.kind in "biuf" and not too_large:
+                return array
+        except ValueError:  # lists, of several lengths
+            pass
+        got = "int of more than 64 bits" if too_large else ", ".join(sorted({type(value).__name__ for value in column}))
+        problem = f"field {field!r} of {origin.component!r} makes no array: expected numbers or booleans, got {got}"
+        raise InvalidError(f"component {self._component!r}: {problem}; annotate its parameter as a list to get one")
+
+    def _outcome(self, returned: Any, count: int) -> Outcome:
+        return self._results.by_column(returned, count)
+
+
+def _asks_for_list(function: Any, place: int) -> bool:
+    """Whether the parameter that takes the argument at `place` is annotated as a list."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # some built-in functions have none
+        return False
+    # after the last one is `*rest`; the annotation may be text that cannot be evaluated here
+    return re.match(r"(<class ')?list\b", str(parameters[min(place, len(parameters) - 1)].annotation)) is not None
 
 
 class ClassWay(Way):
@@ -419,6 +470,8 @@ def make_way(plan: ComponentPlan, port: Port | None, origins: dict[int, Origin],
     """The way for a component; `sample` is its function bolt when it is one."""
     if plan.shape == "function":
         results = Results(plan.id, port, place_of(sample.function))
+        if sample.columns:
+            return ColumnFunctionWay(plan.id, results, origins, sample.function, sample.columns == "numpy")
         if sample.batch:
             return BatchFunctionWay(results)
         return FunctionWay(results, port is not None and always_returns_row(sample.function, port.width))

@@ -46,6 +46,11 @@ def thread_function(n: int) -> tuple[int, str]:
     return where(n)
 
 
+@bolt(outputs=["n", "thread"], columns="numpy")
+def column_function(n: Any) -> Any:
+    return n, [threading.current_thread().name] * len(n)
+
+
 class Stateful(StatefulFunction):
     outputs = ["n", "thread"]
 
@@ -142,7 +147,7 @@ def passed(component: Any, limit_seconds: float = 30.0, rate: float = 2000.0) ->
 @pytest.mark.parametrize(
     ("component", "thread"),
     [
-        *((inline_function, "MainThread"), (thread_function, "measured[0]")),
+        *((inline_function, "MainThread"), (column_function, "MainThread"), (thread_function, "measured[0]")),
         *((Stateful, "MainThread"), (ThreadStateful, "measured[0]"), (Async, "MainThread")),
     ],
 )

@@ -52,6 +52,11 @@ def test_it_keeps_what_the_decorator_said() -> None:
     assert (clean.batch, clean.execution, clean.concurrency, clean.is_async, clean.is_generator) == (False, "inline", 1, False, False)
 
 
+def test_one_that_takes_columns_takes_batches() -> None:
+    assert (clean.columns, bolt(columns=True)(len).columns, bolt(columns="numpy")(len).columns) == (False, True, "numpy")
+    assert bolt(columns=True)(len).batch
+
+
 def test_bare_it_is_a_sink() -> None:
     assert declared_streams(show.outputs) == {}
     assert show(1, "a") is None
@@ -91,14 +96,14 @@ def test_module_level_ones_pickle_as_a_reference() -> None:
 def test_local_ones_pickle_by_value_with_what_they_close_over() -> None:
     factor = 3
 
-    @bolt(outputs=["n"], execution="thread", par=2)
+    @bolt(outputs=["n"], columns="numpy", execution="thread", par=2)
     def times(n: int) -> tuple[int]:
         return (n * factor,)
 
     twin = pickle.loads(cloudpickle.dumps(times))
     assert twin is not times
     assert twin(4) == (12,)
-    assert (twin.outputs, twin.execution, twin.par) == (("n",), "thread", 2)
+    assert (twin.outputs, twin.columns, twin.execution, twin.par) == (("n",), "numpy", "thread", 2)
 
 
 def test_a_shadowed_one_pickles_by_value() -> None:
@@ -188,6 +193,17 @@ def several(rows: list[Any]) -> Iterator[Any]:
             "component 'Holder.method': @bolt stands over a method, and there would be no instance to call it on; "
             "move the function out of the class, or derive the class from Bolt",
         ),
+        (
+            several,
+            {"columns": True},
+            "component 'several': a batch function cannot yield, since its results pair with its rows one to one; "
+            "return a column for each output field",
+        ),
+        (
+            len,
+            {"columns": "pandas"},
+            "component 'len': columns must be True for lists, 'numpy' for arrays, or False, got 'pandas'; use one of them",
+        ),
         (len, {"outputs": ["a", "a"]}, "component 'len', stream 'default': field 'a' is declared twice; rename one of them"),
     ],
 )
@@ -195,6 +211,12 @@ def test_functions_that_cannot_be_bolts_are_refused_at_once(function: Any, optio
     with pytest.raises(TopologyError) as caught:
         bolt(**options)(function)
     assert str(caught.value) == expected
+
+
+def test_arrays_without_numpy_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(TopologyError, match=r"component 'len': columns='numpy' needs numpy, which is not there; pip install numpy"):
+        bolt(columns="numpy")(len)
 
 
 @pytest.mark.parametrize("thing", [["a"], Holder, clean, "a"])

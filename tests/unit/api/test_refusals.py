@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pasps.api import Grouping, StatefulFunction, bolt
+from pasps.api import Grouping, Spout, StatefulFunction, Stream, bolt
 from pasps.api.declaration import Declaration, Input
 from pasps.api.validate import validated
 from pasps.errors import TopologyError
@@ -15,6 +15,12 @@ from tests.unit.api.parts import Count, Sink, Words, clean
 
 class Seen(StatefulFunction):
     def __call__(self, word: str) -> None: ...
+
+
+class Anything(Spout):
+    outputs = [Stream([])]
+
+    def next_tuple(self) -> None: ...
 
 
 @bolt
@@ -217,6 +223,20 @@ REFUSED: list[tuple[str, list[Declaration], str, str, str]] = [
         "component 'sink', stream 'default'",
         "Seen.__call__(word) is called with the 2 fields (word, line) of 'words': too many positional arguments",
         "let it take one positional argument for each field of every input",
+    ),
+    (
+        "arity columns",
+        reading(Input("words"), subject=bolt(columns=True)(lambda a: None)),
+        "component 'sink', stream 'default'",
+        "<lambda>(a) is called by column with the 2 fields (word, line) of 'words': too many positional arguments",
+        "let it take one positional argument for each field of every input",
+    ),
+    (
+        "columns of nothing",
+        [Declaration("any", Anything), Declaration("sink", bolt(columns=True)(lambda: None), (Input("any"),))],
+        "component 'sink', stream 'default'",
+        "it is called by column, but 'any' emits tuples without fields",
+        "write batch=True in place of columns=",
     ),
     (
         "arity batch",

@@ -79,6 +79,28 @@ def thread_add_one(number: int) -> tuple[int]:
     return (number + 1,)
 
 
+@bolt(outputs=["number"], columns=True)
+def column_add_one(numbers: list[int]) -> list[list[int]]:
+    return [[number + 1 for number in numbers]]
+
+
+@bolt(outputs=["number"], columns="numpy")
+def array_add_one(numbers: Any) -> Any:
+    return numbers + 1
+
+
+@bolt(outputs=["number"], columns="numpy", execution="thread")
+def thread_array_add_one(numbers: Any) -> Any:
+    assert threading.current_thread() is not threading.main_thread()
+    return numbers + 1
+
+
+@bolt(outputs=["number"], columns=True)
+async def async_column_add_one(numbers: list[int]) -> tuple[list[int]]:
+    await asyncio.sleep(0.001)
+    return ([number + 1 for number in numbers],)
+
+
 class StatefulAddOne(StatefulFunction):
     outputs = ["number"]
 
@@ -129,6 +151,7 @@ def completed(kind: Any, workers: int = 1, tracked: bool = True, **options: Any)
 KINDS: list[Any] = [
     *(add_one, batch_add_one, async_add_one, thread_add_one),
     *(AddOne, AsyncAddOne, ThreadAddOne, BatchAddOne, BatchEmits, AsyncBatch, ThreadBatch),
+    *(column_add_one, array_add_one, thread_array_add_one, async_column_add_one),
     *(StatefulAddOne, StatefulAddOneBare, AsyncStatefulAddOne, ThreadStatefulAddOne),
 ]
 

@@ -91,8 +91,20 @@ class RaisesWithState(StatefulFunction):
         raise ValueError(number)
 
 
+@bolt(outputs=["number"], columns="numpy")
+def raises_by_column(numbers: Any) -> Any:
+    raise ValueError(numbers)
+
+
+@bolt(outputs=["number"], columns=True)
+def too_long(numbers: list[int]) -> list[list[int]]:
+    return [[*numbers, 1]]
+
+
 WAYS = [
     RaisesWithState,
+    raises_by_column,
+    too_long,
     Raises,
     RaisesInBatch,
     RaisesOnThread,

@@ -229,6 +229,30 @@ def fn_async(trip: Trip, fields: list[str]) -> Any:
     return work
 
 
+def fn_columns(columns: Any, how: str = "inline") -> Callable[[Trip, list[str]], Any]:
+    def make(trip: Trip, fields: list[str]) -> Any:
+        def work(found: Any) -> list[list[Any]]:
+            numbers = found if columns is True else found.tolist()
+            trip.begin(*numbers)
+            rows = []
+            for number in numbers:
+                trip(number, BEFORE)
+                rows.append(trip.row(number, values(number, 0, len(fields))))
+                if len(rows[-1]) != len(fields):
+                    break
+            # a row of a wrong width makes too many columns, and short ones
+            return [[row[place] for row in rows if place < len(row)] for place in range(max(map(len, rows)))]
+
+        async def async_work(found: Any) -> list[list[Any]]:
+            await asyncio.sleep(0.001)
+            return work(found)
+
+        execution: Any = "thread" if how == "thread" else "inline"
+        return bolt(outputs=fields, columns=columns, execution=execution)(async_work if how == "async" else work)
+
+    return make
+
+
 # ---- functions with state
 
 
@@ -411,6 +435,10 @@ WAYS = [
     Way("function on a thread", fn_thread),
     Way("generator on a thread", generator("thread"), copies=2, moments=ALL),
     Way("async function", fn_async),
+    Way("column function", fn_columns(True), batch=True, whole=True),
+    Way("column function, arrays", fn_columns("numpy"), batch=True, whole=True),
+    Way("column function on a thread", fn_columns("numpy", "thread"), batch=True, whole=True),
+    Way("async column function", fn_columns(True, "async"), batch=True, whole=True),
     Way("stateful function, a row", StatefulRow),
     Way("stateful function, a list it keeps", StatefulList, copies=2),
     Way("stateful function, nothing", StatefulSilent, copies=0),
