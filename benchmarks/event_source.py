@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from itertools import cycle
 from math import gcd
+from typing import Any
 
 from benchmarks import records
 from benchmarks.options import Options, records_directory
-from benchmarks.workloads import EVENTS_PREPARED, Event, prepared
+from benchmarks.workloads import EVENTS_PREPARED, Event, features, prepared
 
 BATCH = 500
 
@@ -21,9 +22,9 @@ class EventSource:
     """
 
     def __init__(self, options: Options, part: int = 0, parts: int = 1) -> None:
-        pairs = prepared()
+        values: list[tuple[Any, ...]] = [*(features() if options.workload == "w4" else prepared())]
         period = EVENTS_PREPARED // gcd(EVENTS_PREPARED, parts)
-        self._pairs = cycle([pairs[(part + step * parts) % EVENTS_PREPARED] for step in range(period)])
+        self._values = cycle([values[(part + step * parts) % EVENTS_PREPARED] for step in range(period)])
         self._part, self._parts, self._rate, self._seconds = part, parts, options.rate, options.seconds
         limits = [limit for limit in (options.events, int(options.rate * options.seconds)) if limit]
         self._limit = min(limits, default=0)
@@ -46,9 +47,9 @@ class EventSource:
         ids = range(self._next, until, self._parts)
         self._next += len(ids) * self._parts
         if not self._rate:
-            return [(id, user, text, now) for id, (user, text) in zip(ids, self._pairs)]  # noqa: B905 - the cycle has no end
+            return [(id, *values, now) for id, values in zip(ids, self._values)]  # noqa: B905 - the cycle has no end
         started, rate = self._started, self._rate
-        return [(id, user, text, started + id / rate) for id, (user, text) in zip(ids, self._pairs)]  # noqa: B905
+        return [(id, *values, started + id / rate) for id, values in zip(ids, self._values)]  # noqa: B905
 
     def wait_seconds(self) -> float:
         """How long until the next event is due; 0 at full speed."""

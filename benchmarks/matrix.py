@@ -17,12 +17,16 @@ FIXED_RATE = 2_000.0
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One column of the comparison: a program with its number of workers; `foreign` ones run in an environment of their own."""
+    """One column of the comparison: a program with its number of workers; `foreign` ones run in an environment of their own.
+
+    `only` is the workload that it was written for, if it is not for all.
+    """
 
     peer: str
     workers: int = 1
     tracked: bool = False
     foreign: bool = False
+    only: str = ""
 
     @property
     def name(self) -> str:
@@ -42,6 +46,9 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("bytewax", 1, foreign=True),
     Subject("bytewax", 2, foreign=True),
     Subject("bytewax-batch", 1, foreign=True),
+    Subject("plain-numpy", only="w4"),
+    Subject("bytewax-numpy", 1, foreign=True, only="w4"),
+    *(Subject("pasps-columns", workers, tracked, only="w4") for workers in (1, 2) for tracked in (False, True)),
     *(Subject(f"pasps-{bolts}", workers, tracked) for bolts in ("functions", "classes") for workers in (1, 2) for tracked in (False, True)),
 )
 

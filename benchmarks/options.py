@@ -39,7 +39,7 @@ class Options:
 def parse(program: str) -> Options:
     """Read a subject's command line, and export it, with a directory for the records if the caller gave none."""
     parser = argparse.ArgumentParser(f"python -m {program}")
-    parser.add_argument("--workload", choices=["w1", "w2"], required=True)
+    parser.add_argument("--workload", choices=["w1", "w2", "w3", "w4"], required=True)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--events", type=int, default=0, help="stop after so many; 0: no such limit")
     parser.add_argument("--seconds", type=float, default=10.0, help="stop after so long")

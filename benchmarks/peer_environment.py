@@ -9,18 +9,18 @@ import sys
 import venv
 from pathlib import Path
 
-BYTEWAX = "bytewax==0.21.1"
+BYTEWAX = "bytewax==0.21.1 numpy>=2"
 DEFAULT_DIRECTORY = Path(__file__).resolve().parent / ".venv-bytewax"
 
 
 def ensure_python(directory: Path, requirement: str = BYTEWAX) -> Path:
-    """The interpreter of a virtual environment that has `requirement`; made on first use, by pip, which may need the network."""
+    """The interpreter of a virtual environment that has what is required; made on first use, by pip, which may need the network."""
     python, stamp = directory / "bin" / "python", directory / "installed"
     if stamp.exists() and stamp.read_text() == requirement and python.exists():
         return python
     print(f"making {directory} with {requirement}", file=sys.stderr, flush=True)
     venv.create(directory, with_pip=True, clear=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", requirement], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *requirement.split()], check=True)
     stamp.write_text(requirement)
     return python
 

@@ -1,4 +1,4 @@
-"""Where the events of every subject end: counts, marks of time, latency samples, and in W2 the count by class.
+"""Where the events of every subject end: counts, marks of time, latency samples, in W2 the count by class, in W3 the last one that came.
 
 One object and one `add` for all subjects, so that what the sink costs is the same in each.
 """
@@ -20,7 +20,7 @@ _SAMPLE_EVERY_AT_FULL_SPEED = 1_000
 class Sink:
     """One sink. Made where it runs, closed there; `close` leaves its record if anything arrived."""
 
-    __slots__ = ("_by_class", "_sample_every", "classes", "first", "last", "marks", "received", "samples")
+    __slots__ = ("_by_class", "_counted", "_sample_every", "classes", "first", "last", "marks", "received", "samples")
 
     def __init__(self, options: Options) -> None:
         paced = options.rate * options.seconds
@@ -29,7 +29,7 @@ class Sink:
         self.marks: list[tuple[float, int]] = []
         self.samples: list[tuple[float, float]] = []
         self.classes: dict[int, int] = {}
-        self._by_class = options.workload == "w2"
+        self._by_class, self._counted = options.workload == "w2", options.workload == "w3"
         self._sample_every = max(1, int(paced / _SAMPLES_WANTED)) if paced else _SAMPLE_EVERY_AT_FULL_SPEED
 
     def add(self, event: Event) -> None:
@@ -41,8 +41,10 @@ class Sink:
         if self._by_class:
             user_class = event[1]
             self.classes[user_class] = self.classes.get(user_class, 0) + 1
+        elif self._counted:
+            self.classes[event[1]] = event[2]
         if not event[0] % self._sample_every:
-            self.samples.append((event[3], arrived))
+            self.samples.append((event[-1], arrived))
 
     def _mark(self, arrived: float) -> None:
         self.first = self.first or arrived

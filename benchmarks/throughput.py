@@ -12,7 +12,7 @@ from benchmarks.matrix import FIXED_RATE, MODES, Mode, Run, Subject, maximum, op
 from benchmarks.measure import measure
 from benchmarks.peer_environment import DEFAULT_DIRECTORY, ensure_python, loopback_only
 from benchmarks.report import tables, to_json
-from benchmarks.workloads import OPERATORS
+from benchmarks.workloads import WORKLOADS
 
 CommandFor = Callable[[Subject], list[str]]
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the tables, and say by the exit code whether every run ended well and exact."""
     parser = _parser()
     wanted = parser.parse_args(arguments)
-    for given, known in ((wanted.modes, MODES), (wanted.workloads, tuple(OPERATORS))):
+    for given, known in ((wanted.modes, MODES), (wanted.workloads, WORKLOADS)):
         if unknown := [word for word in given if word not in known]:
             parser.error(f"{unknown[0]!r} is none of {', '.join(known)}")
     subjects = selected(wanted.only, wanted.workers)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.throughput", description=__doc__)
     parser.add_argument("--only", type=_words, default=[], help="subjects whose name starts so, for example plain,bytewax,pasps-functions")
-    parser.add_argument("--workloads", type=_words, default=["w1", "w2"], help="w1,w2")
+    parser.add_argument("--workloads", type=_words, default=list(WORKLOADS), help=",".join(WORKLOADS))
     parser.add_argument("--workers", type=_numbers, default=[], help="only subjects with so many workers: 1,2")
     parser.add_argument("--modes", type=_words, default=list(MODES), help=",".join(MODES) + "; half needs full")
     parser.add_argument("--repeat", type=int, default=3, help="rounds; tables show the median and [smallest-largest]")
@@ -74,6 +74,8 @@ def _run_all(wanted: argparse.Namespace, subjects: list[Subject], command: Comma
         for turn in range(rounds):
             for workload in wanted.workloads:
                 for subject in subjects:
+                    if subject.only not in ("", workload):
+                        continue
                     rate = _rate(mode, runs, subject, workload)
                     if rate is None:
                         continue

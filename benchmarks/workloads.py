@@ -9,15 +9,19 @@ import random
 import zlib
 from collections.abc import Callable
 from functools import cache
-from math import gcd
+from math import exp, gcd, tanh
 from typing import Any
 
 Event = tuple[Any, ...]
-Operator = Callable[[int, Any, Any, float], Event]
+Operator = Callable[..., Event]
+WORKLOADS = ("w1", "w2", "w3", "w4")
 
 EVENT_FIELDS = ("id", "user", "text", "ts")
 SCORED_FIELDS = ("id", "user", "score", "ts")
 CLASSED_FIELDS = ("id", "user_class", "score", "ts")
+COUNTED_FIELDS = ("id", "user_class", "count", "ts")
+FEATURE_FIELDS = ("id", "a", "b", "c", "d", "e", "f", "ts")
+RATED_FIELDS = ("id", "rating", "ts")
 
 EVENTS_PREPARED = 10_000
 CLASSES = 10
@@ -52,6 +56,13 @@ def prepared() -> list[tuple[str, str]]:
     return [(f"user{user}", " ".join(drawn[at : at + _WORDS_PER_TEXT])[:_TEXT_LENGTH]) for user, at in zip(users, starts, strict=True)]
 
 
+@cache
+def features() -> list[tuple[float, ...]]:
+    """The six numbers of an event of W4, of which every source cycles through as many; the same in all processes."""
+    dice = random.Random(2025)
+    return [tuple(dice.gauss(0.0, 1.0) for _ in range(6)) for _ in range(EVENTS_PREPARED)]
+
+
 def ident(id: int, user: str, text: str, ts: float) -> Event:
     """W1: hand the event on."""
     return id, user, text, ts
@@ -71,6 +82,28 @@ def sentiment(id: int, user: str, text: str, ts: float) -> Event:
 def userclass(id: int, user: str, score: int, ts: float) -> Event:
     """W2, third: the user's class in place of the user, by a hash that is the same in every process."""
     return id, zlib.crc32(user.encode()) % CLASSES, score, ts
+
+
+class RunningCount:
+    """W3, fourth: how many of its class there were so far, in place of the score. Keyed by class; counts from 1."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+
+    def __call__(self, id: int, user_class: int, score: int, ts: float) -> Event:
+        count = self.counts[user_class] = self.counts.get(user_class, 0) + 1
+        return id, user_class, count, ts
+
+
+_drawn = random.Random(2026)
+LAYER = [tuple(_drawn.gauss(0.0, 0.5) for _ in range(8)) for _ in range(8)]
+"""The units of W4's model: a weight for each of six numbers, a bias, and the weight of the unit."""
+
+
+def rate(id: int, a: float, b: float, c: float, d: float, e: float, f: float, ts: float) -> Event:
+    """W4: a small neural network over six numbers, with a layer of eight units."""
+    z = sum([out * tanh(bias + p * a + q * b + r * c + s * d + t * e + u * f) for p, q, r, s, t, u, bias, out in LAYER])
+    return id, 1.0 / (1.0 + exp(-z)), ts
 
 
 def ident_event(event: Event) -> Event:
@@ -94,13 +127,32 @@ def userclass_event(event: Event) -> Event:
     return event[0], zlib.crc32(event[1].encode()) % CLASSES, event[2], event[3]
 
 
-# W2's fourth operator is the sink: routed by class, it counts by class.
-OPERATORS: dict[str, tuple[Operator, ...]] = {"w1": (ident, ident, ident, ident), "w2": (stopwords, sentiment, userclass)}
+def count_event(count: int | None, event: Event) -> tuple[int, Event]:
+    """`RunningCount` for who keeps the state of one key: the new state, and the event."""
+    count = (count or 0) + 1
+    return count, (event[0], event[1], count, event[3])
+
+
+def rate_event(event: Event) -> Event:
+    """`rate` of one whole event."""
+    id, a, b, c, d, e, f, ts = event
+    z = sum([out * tanh(bias + p * a + q * b + r * c + s * d + t * e + u * f) for p, q, r, s, t, u, bias, out in LAYER])
+    return id, 1.0 / (1.0 + exp(-z)), ts
+
+
+# W2's fourth operator is the sink: routed by class, it counts by class. W3's fourth is `RunningCount`, and its sink is like W1's.
+OPERATORS: dict[str, tuple[Operator, ...]] = {
+    "w1": (ident, ident, ident, ident),
+    "w2": (stopwords, sentiment, userclass),
+    "w3": (stopwords, sentiment, userclass),
+    "w4": (rate,),
+}
 ON_EVENT: dict[str, tuple[Callable[[Event], Event], ...]] = {
     "w1": (ident_event,) * 4,
     "w2": (stopwords_event, sentiment_event, userclass_event),
+    "w3": (stopwords_event, sentiment_event, userclass_event),
+    "w4": (rate_event,),
 }
-OUTPUTS: dict[str, tuple[tuple[str, ...], ...]] = {"w1": (EVENT_FIELDS,) * 4, "w2": (EVENT_FIELDS, SCORED_FIELDS, CLASSED_FIELDS)}
 
 
 def expected_classes(part: int, parts: int, emitted: int) -> dict[int, int]:

@@ -10,14 +10,14 @@ from benchmarks.options import parse
 
 def main() -> None:
     """Become the launcher."""
-    launch("benchmarks.subjects.bytewax", "flow")
+    launch("benchmarks.subjects.bytewax", "benchmarks.subjects.bytewax_flow:flow")
 
 
 def launch(program: str, flow: str) -> None:
     """Replace this process; the flow reads the options from the environment."""
     options = parse(program)
     launcher = ["bytewax.run"] if options.workers == 1 else ["bytewax.testing", "-p", str(options.workers)]
-    os.execv(sys.executable, [sys.executable, "-m", *launcher, f"benchmarks.subjects.bytewax_flow:{flow}()"])
+    os.execv(sys.executable, [sys.executable, "-m", *launcher, f"{flow}()"])
 
 
 if __name__ == "__main__":

@@ -5,4 +5,4 @@ from __future__ import annotations
 from benchmarks.subjects.bytewax import launch
 
 if __name__ == "__main__":
-    launch("benchmarks.subjects.bytewax_batch", "batch_flow")
+    launch("benchmarks.subjects.bytewax_batch", "benchmarks.subjects.bytewax_flow:batch_flow")

@@ -1,4 +1,4 @@
-"""The workloads as a Bytewax dataflow: a batching source, one step for each operator, a sink; W2's is keyed by class.
+"""The workloads as a Bytewax dataflow: a batching source, one step for each operator, a sink; W2's is keyed by class, W3 has a state.
 
 Runs where Bytewax is installed, which is not where types are checked: hence the ignored base classes.
 """
@@ -17,7 +17,7 @@ from bytewax.outputs import DynamicSink, FixedPartitionedSink, StatefulSinkParti
 from benchmarks.event_source import EventSource
 from benchmarks.options import Options, inherited
 from benchmarks.sink import Sink
-from benchmarks.workloads import CLASSES, ON_EVENT, OPERATORS, Event, Operator
+from benchmarks.workloads import CLASSES, ON_EVENT, OPERATORS, Event, Operator, count_event
 
 
 class EventPartition(StatelessSourcePartition[Event]):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class Events(DynamicSource[Event]):  # type: ignore[misc]
 
 
 class StatelessSink(StatelessSinkPartition[Event]):  # type: ignore[misc]
-    """W1's end, one in each worker."""
+    """An end that is not keyed, one in each worker."""
 
     def __init__(self) -> None:
         self._sink = Sink(inherited())
@@ -99,32 +99,38 @@ class ByClassSink(FixedPartitionedSink[Event, None]):  # type: ignore[misc]
 
 def flow() -> Dataflow:
     """As its users write it: `op.map` with functions of one event."""
-    stream, dataflow = _begin()
+    stream, dataflow = begin()
     for place, operator in enumerate(ON_EVENT[inherited().workload]):
         stream = op.map(f"operator{place}", stream, operator)
-    return _end(stream, dataflow)
+    return end(stream, dataflow)
 
 
 def batch_flow() -> Dataflow:
     """As one tuned by hand: each operator over a whole batch, in C."""
-    stream, dataflow = _begin()
+    stream, dataflow = begin()
     for place, operator in enumerate(OPERATORS[inherited().workload]):
         stream = op.flat_map_batch(f"operator{place}", stream, _over_batches(operator))
-    return _end(stream, dataflow)
+    return end(stream, dataflow)
 
 
 def _over_batches(operator: Operator) -> Callable[[list[Event]], Iterable[Event]]:
     return lambda events: starmap(operator, events)
 
 
-def _begin() -> tuple[Stream[Event], Dataflow]:
+def begin() -> tuple[Stream[Event], Dataflow]:
+    """A dataflow, and the events in it."""
     dataflow = Dataflow("bench")
     return op.input("source", dataflow, Events()), dataflow
 
 
-def _end(stream: Stream[Event], dataflow: Dataflow) -> Dataflow:
-    if inherited().workload == "w1":
-        op.output("sink", stream, AnyWorkerSink())
-    else:
-        op.output("sink", op.map("key", stream, lambda event: (str(event[1]), event)), ByClassSink())
+def end(stream: Stream[Event], dataflow: Dataflow) -> Dataflow:
+    """What comes behind the stateless operators."""
+    workload = inherited().workload
+    keyed = op.map("key", stream, lambda event: (str(event[1]), event)) if workload in ("w2", "w3") else None
+    if workload == "w2":
+        op.output("sink", keyed, ByClassSink())
+        return dataflow
+    if workload == "w3":
+        stream = op.key_rm("unkey", op.stateful_map("count", keyed, count_event))
+    op.output("sink", stream, AnyWorkerSink())
     return dataflow

@@ -1,7 +1,7 @@
 """What people write themselves: a process for each stage, bounded multiprocessing queues that carry lists of 100 events.
 
-With `--workers n` each stage has n processes on one shared queue; W2's counting stage has one queue for each of its
-processes, and the stage before it picks the queue by class.
+With `--workers n` each stage has n processes on one shared queue; the counting stage of W2 and W3 has one queue for each of its
+processes, and the stage before it picks the queue by class. In W3 the process that counts is the one that ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from benchmarks.event_source import EventSource
 from benchmarks.options import Options, parse
 from benchmarks.sink import Sink
-from benchmarks.workloads import OPERATORS, Event, Operator
+from benchmarks.workloads import OPERATORS, Event, Operator, RunningCount
 
 _LIST = 100
 _QUEUE_LISTS = 10
@@ -45,9 +45,9 @@ def _send_by_class(results: list[Event], outboxes: list[Lists]) -> None:
 
 def run_sink(inbox: Lists, options: Options) -> None:
     """Count until the None that ends this process."""
-    sink = Sink(options)
+    sink, count = Sink(options), RunningCount()
     while (events := inbox.get()) is not None:
-        for event in events:
+        for event in [count(*event) for event in events] if options.workload == "w3" else events:
             sink.add(event)
     sink.close()
 
@@ -72,7 +72,7 @@ def main() -> None:
     stages = []
     for place, operator in enumerate(operators):
         last = place == len(operators) - 1
-        arguments = (operator, inboxes[place], sink_inboxes if last else [inboxes[place + 1]], last and options.workload == "w2")
+        arguments = (operator, inboxes[place], sink_inboxes if last else [inboxes[place + 1]], last and options.workload in ("w2", "w3"))
         stages.append([context.Process(target=run_stage, args=arguments) for _ in range(width)])
     sinks = [context.Process(target=run_sink, args=(inbox, options)) for inbox in sink_inboxes]
     for process in [*sinks, *(process for stage in stages for process in stage)]:

@@ -8,15 +8,28 @@ from typing import Any
 from benchmarks.event_source import EventSource
 from benchmarks.options import inherited
 from benchmarks.sink import Sink
-from benchmarks.workloads import CLASSED_FIELDS, EVENT_FIELDS, SCORED_FIELDS, ident, sentiment, stopwords, userclass
-from pasps import BatchBolt, Bolt, EndOfInput, Spout, Tuple, bolt
+from benchmarks.workloads import (
+    CLASSED_FIELDS,
+    COUNTED_FIELDS,
+    EVENT_FIELDS,
+    FEATURE_FIELDS,
+    RATED_FIELDS,
+    SCORED_FIELDS,
+    RunningCount,
+    ident,
+    rate,
+    sentiment,
+    stopwords,
+    userclass,
+)
+from pasps import BatchBolt, Bolt, EndOfInput, Spout, StatefulFunction, Tuple, bolt
 from pasps.api import TopologyContext
 
 
 class EventSpout(Spout):
     """One source in each worker, with its residue class of the ids; tracked ones use the event's id."""
 
-    outputs = EVENT_FIELDS
+    outputs: tuple[str, ...] = EVENT_FIELDS
 
     def initialize(self, conf: Mapping[str, Any], ctx: TopologyContext) -> None:
         options = inherited()
@@ -32,13 +45,28 @@ class EventSpout(Spout):
         return self.source.wait_seconds()
 
 
-FUNCTIONS = {
+class FeatureSpout(EventSpout):
+    """The same for W4."""
+
+    outputs = FEATURE_FIELDS
+
+
+class Count(RunningCount, StatefulFunction):
+    """W3's fourth, as a function with state."""
+
+    outputs = COUNTED_FIELDS
+
+
+_TWEETS = (
+    bolt(outputs=EVENT_FIELDS)(stopwords),
+    bolt(outputs=SCORED_FIELDS)(sentiment),
+    bolt(outputs=CLASSED_FIELDS)(userclass),
+)
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "w1": (bolt(outputs=EVENT_FIELDS)(ident),) * 4,
-    "w2": (
-        bolt(outputs=EVENT_FIELDS)(stopwords),
-        bolt(outputs=SCORED_FIELDS)(sentiment),
-        bolt(outputs=CLASSED_FIELDS)(userclass),
-    ),
+    "w2": _TWEETS,
+    "w3": (*_TWEETS, Count),
+    "w4": (bolt(outputs=RATED_FIELDS)(rate),),
 }
 
 
@@ -78,7 +106,33 @@ class UserClass(Bolt):
         self.emit(userclass(*tup.values))
 
 
-CLASSES: dict[str, tuple[type[Bolt], ...]] = {"w1": (Ident,) * 4, "w2": (StopWords, Sentiment, UserClass)}
+class CountByClass(Bolt):
+    """W3's fourth."""
+
+    outputs = COUNTED_FIELDS
+
+    def initialize(self, conf: Mapping[str, Any], ctx: TopologyContext) -> None:
+        self.count = RunningCount()
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(self.count(*tup.values))
+
+
+class Rate(Bolt):
+    """W4's operator."""
+
+    outputs = RATED_FIELDS
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(rate(*tup.values))
+
+
+CLASSES: dict[str, tuple[type[Bolt], ...]] = {
+    "w1": (Ident,) * 4,
+    "w2": (StopWords, Sentiment, UserClass),
+    "w3": (StopWords, Sentiment, UserClass, CountByClass),
+    "w4": (Rate,),
+}
 
 
 class TupleSink(Bolt):

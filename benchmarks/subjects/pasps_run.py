@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import records
 from benchmarks.options import Options, records_directory
-from benchmarks.subjects.pasps_components import EventSpout
+from benchmarks.subjects.pasps_components import EventSpout, FeatureSpout
 from pasps import LocalCluster, TopologyBuilder
 from pasps.api import Blueprint
 
@@ -18,19 +18,18 @@ _MAX_SPOUT_PENDING = 5_000
 
 
 def build(options: Options, operators: tuple[Any, ...], sink: Any) -> Blueprint:
-    """source -> operators -> sink, each with a replica for every worker; W2's sink is keyed by class."""
+    """source -> operators -> sink, each with a replica for every worker; keyed by class are W2's sink, and the count of W3."""
     builder = TopologyBuilder()
-    builder.set_spout("events", EventSpout, options.workers)
+    builder.set_spout("events", FeatureSpout if options.workload == "w4" else EventSpout, options.workers)
+    keyed = {"w2": "sink", "w3": f"operator{len(operators)}"}.get(options.workload)
     previous = "events"
-    for place, operator in enumerate(operators, 1):
-        name = f"operator{place}"
-        builder.set_bolt(name, operator, options.workers).load_aware_grouping(previous)
+    for name, step in [*((f"operator{place}", operator) for place, operator in enumerate(operators, 1)), ("sink", sink)]:
+        declared = builder.set_bolt(name, step, options.workers)
+        if name == keyed:
+            declared.fields_grouping(previous, ["user_class"])
+        else:
+            declared.load_aware_grouping(previous)
         previous = name
-    end = builder.set_bolt("sink", sink, options.workers)
-    if options.workload == "w2":
-        end.fields_grouping(previous, ["user_class"])
-    else:
-        end.load_aware_grouping(previous)
     return builder.create_topology(f"bench-{options.workload}")
 
 

@@ -7,23 +7,29 @@ import time
 from benchmarks.event_source import EventSource
 from benchmarks.options import parse
 from benchmarks.sink import Sink
-from benchmarks.workloads import ident, sentiment, stopwords, userclass
+from benchmarks.workloads import RunningCount, ident, rate, sentiment, stopwords, userclass
 
 
 def main() -> None:
     """Run the workload until the source ends."""
     options = parse("benchmarks.subjects.plain")
     source, sink = EventSource(options), Sink(options)
-    take, add = source.take, sink.add
+    take, add, count = source.take, sink.add, RunningCount()
     while (events := take()) is not None:
         if not events:
             time.sleep(source.wait_seconds())
         elif options.workload == "w1":
             for event in events:
                 add(ident(*ident(*ident(*ident(*event)))))
-        else:
+        elif options.workload == "w2":
             for event in events:
                 add(userclass(*sentiment(*stopwords(*event))))
+        elif options.workload == "w3":
+            for event in events:
+                add(count(*userclass(*sentiment(*stopwords(*event)))))
+        else:
+            for event in events:
+                add(rate(*event))
     sink.close()
 
 
