@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps import Bolt, Grouping, Spout, Topology, Tuple
+from pasps import Bolt, Grouping, Spout, StatefulFunction, Topology, Tuple
 from pasps.control.monitor import SAMPLES, Machine, Monitor, shape_of
 from pasps.control.situation import Interval, TopologyShape
 from pasps.metrics import ReplicaStats, Stats
@@ -336,15 +336,23 @@ class Alone(Keep):
         return conf["alone.most"]
 
 
+class AloneStateful(StatefulFunction):
+    useful_replicas = Alone.useful_replicas
+
+    def __call__(self, number: int) -> None: ...
+
+
 class Pair(Topology):
     config = {"alone.most": None}
     numbers = Numbers.spec()
     alone = Alone.spec(inputs=[numbers], pool=5)
+    stateful = AloneStateful.spec(inputs=[numbers], pool=5)
 
 
 @pytest.mark.parametrize(("most", "pool"), [(None, 5), (1, 1), (0, 1), (3, 3), (8, 5)])
 def test_a_bolt_that_has_no_use_for_its_pool_gets_none_of_it(most: int | None, pool: int) -> None:
-    assert shape_of(Pair.blueprint(config={"alone.most": most})).bolts == (bolt("alone", "numbers", pool=pool),)
+    bolts = shape_of(Pair.blueprint(config={"alone.most": most})).bolts
+    assert bolts == (bolt("alone", "numbers", pool=pool), bolt("stateful", "numbers", pool=pool))
 
 
 class Four(Topology):
