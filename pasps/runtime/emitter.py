@@ -228,7 +228,7 @@ class Emitter:
         if rest is not None:
             self.parked.append((lane, rest))
             for full in lane.open if lane.shared else (target,):
-                full.waiters.append(self._wake)
+                full.wait(self._wake)
 
     def _offer_round(self, lane: Lane, batch: Batch, full: set[int]) -> Batch | None:
         """Send to whoever has room, but for those that are `full`, and note who is; returns the rest, or None.
@@ -257,14 +257,14 @@ class Emitter:
                 if rest is not None:
                     if len(stuck) > before:
                         for other in lane.open:
-                            other.waiters.append(self._wake)
+                            other.wait(self._wake)
                     self.parked.append((lane, rest))
                 continue
             rest = batch if id(target) in stuck else target.send(batch)
             if rest is not None:
                 if id(target) not in stuck:
                     stuck.add(id(target))
-                    target.waiters.append(self._wake)
+                    target.wait(self._wake)
                 self.parked.append((lane, rest))
         return not self.parked
 

@@ -61,19 +61,8 @@ class Target:
     """
 
     __slots__ = (
-        "_heavy",
-        "_light",
-        "_until_weighed",
-        "component",
-        "door",
-        "here",
-        "limit",
-        "most_bytes",
-        "near",
-        "outstanding",
-        "outstanding_bytes",
-        "task",
-        "waiters",
+        "_heavy", "_light", "_until_weighed", "_waiters", "component", "door", "here", "limit", "most_bytes", "near", "outstanding",
+        "outstanding_bytes", "task",
     )  # fmt: skip
 
     def __init__(self, component: str, task: int, limit: int, most_bytes: int = sys.maxsize) -> None:
@@ -86,7 +75,7 @@ class Target:
         self.door: Door | None = None
         self.here = False
         self.near: Near | None = None
-        self.waiters: list[Waiter] = []
+        self._waiters: dict[Waiter, None] = {}  # each once: who waits for any of several comes again and again to one that is stuck
         self._heavy: deque[list[int]] = deque()  # tuples outstanding, in order: how many, and their bytes; empty while all are light
         self._light = _WEIGHED_AT_FIRST - 1  # how many batches more are weighed for sure
         self._until_weighed = 0
@@ -161,7 +150,7 @@ class Target:
         self.outstanding = max(0, self.outstanding - count)
         if self._heavy:
             self._release_heavy(count)
-        if self.waiters:
+        if self._waiters:
             self.wake_waiters()
 
     def _release_heavy(self, count: int) -> None:
@@ -185,9 +174,13 @@ class Target:
         self._heavy.clear()
         self.wake_waiters()
 
+    def wait(self, waiter: Waiter) -> None:
+        """Have it woken, once, when there is room again."""
+        self._waiters[waiter] = None
+
     def wake_waiters(self) -> None:
         """Let everyone who held output back try again."""
-        waiting, self.waiters = self.waiters, []
+        waiting, self._waiters = self._waiters, {}
         for waiter in waiting:
             waiter.wake()
 

@@ -92,12 +92,23 @@ def test_credit_given_back_wakes_who_waits_and_forgetting_gives_all_back() -> No
     sender, _ = target()
     waits = Waits()
     sender.send(batch(*[HEAVY] * 50))
-    sender.waiters.append(waits)
+    sender.wait(waits)
     sender.release(1)
-    sender.waiters.append(waits)
+    sender.wait(waits)
     sender.forget()
     assert waits.woken == 2
     assert (sender.room(), sender.outstanding_bytes) == (LIMIT, 0)
+
+
+def test_who_waits_again_and_again_for_a_target_that_gives_nothing_back_is_woken_once() -> None:
+    """As one that emits to several, of which one hangs: each time all are full it waits for any of them."""
+    sender, _ = target()
+    waits = Waits()
+    sender.send(batch(*[HEAVY] * 50))
+    for _ in range(1000):
+        sender.wait(waits)
+    sender.release(1)
+    assert waits.woken == 1
 
 
 @pytest.mark.parametrize("seed", range(20))
