@@ -35,7 +35,7 @@ class Lane:
         self.direct = edge.grouping.kind is Kind.DIRECT
         self.by_task = edge.grouping.kind in KEYED
         self.shared = shared
-        self.open: list[Target] = []  # of shared inboxes: those that take, by the newest table
+        self.open: list[Target] = []  # those that take, by the newest table
         self.simple = splitter.fan == 1 and not self.direct
         self.leaves = False
 
@@ -136,6 +136,14 @@ class Emitter:
             index = direct_task - lane.first_task
             if lane.direct and 0 <= index < len(lane.targets):
                 found.append((lane, index, None))
+        return found
+
+    def confirm(self, deliveries: list[Delivery], row: Row) -> list[Delivery]:
+        """Receivers of one row that were chosen a while ago: in place of one that takes nothing any more, another."""
+        found: list[Delivery] = []
+        for lane, task, _ in deliveries:
+            takes = lane.targets[task] in lane.open
+            found.append((lane, task if takes else lane.splitter.split([row])[0][0], None))
         return found
 
     def deliver(self, port: Port, deliveries: list[Delivery], batch: Batch) -> None:
@@ -282,21 +290,24 @@ class Emitter:
             for lane in port.lanes:
                 view = views(lane.targets[0].component)
                 lane.leaves = len(view.local) < len(view.active)
-                lane.open = [lane.targets[index] for index in view.active] if lane.shared else []
+                if lane.shared:
+                    lane.open = [lane.targets[index] for index in view.active]
+                else:
+                    lane.open = lane.targets if lane.by_task else [target for target in lane.targets if serves(target)]
                 try:
                     lane.splitter.refresh(view)
                 except Interrupt:
                     raise
                 except BaseException as error:  # noqa: BLE001 - the others must know the table all the same
                     raised = error
-        self._offer_anew(serves)
+        self._offer_anew()
         if raised is not None:
             raise raised
 
-    def _offer_anew(self, serves: Callable[[Target], bool]) -> None:
+    def _offer_anew(self) -> None:
         held, self.parked = self.parked, deque()
         for lane, batch in held:
-            if lane.by_task or (not lane.shared and serves(lane.targets[batch.task])):
+            if not lane.shared and lane.targets[batch.task] in lane.open:
                 self._offer(lane, batch)
                 continue
             for task, pick in lane.splitter.split(batch.rows):

@@ -282,7 +282,9 @@ class Settler:
 
     def _own(self, port: Port, row: Row, root: int, edge: int, links: Links | None, emission: Emission | None, slot: TaskSlot) -> None:
         chosen = None if emission is None else emission.deliveries
-        if chosen is None and emission is not None and emission.direct_task is not None:
+        if chosen is not None:  # during the call, which may have lasted longer than their replicas were active
+            chosen = self._emitter.confirm(chosen, row)
+        elif emission is not None and emission.direct_task is not None:
             chosen = self._emitter.choose(port, row, emission.direct_task)
         if chosen is not None:
             self._flush_stream(port.stream, slot)

@@ -175,6 +175,36 @@ def test_what_found_no_room_goes_to_whoever_has_some() -> None:
         assert until_done(run, 300) < 300 * SECONDS / 2 * 1.1
 
 
+class AsksWhereItGoes(Bolt):
+    outputs = ["number"]
+    concurrency = 16
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        self.emit([tup[0]], need_task_ids=True)
+        await asyncio.sleep(0.5)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_what_was_chosen_in_a_call_and_parked_before_its_end_gets_nothing(workers: int, shared: bool, tracked: bool) -> None:
+    class Line(Topology):
+        config = {"pasps.shared.queues": shared}
+        numbers = Numbers.spec()
+        asks = AsksWhereItGoes.spec(inputs={numbers: Grouping.SHUFFLE})
+        computes = Computes.spec(inputs={asks: Grouping.SHUFFLE}, par=4)
+
+    with StepRun(Line, workers, inputs={"numbers": rows(12)}, options=StepOptions(tracked=tracked)) as run:
+        run.advance(0.2)
+        run.set_active("computes", 1)
+        run.advance(0.1)
+        assert len(run.journal.of("parked")) == 3
+        run.run_to_end()
+        done = run.emitted["computes"]["default"]
+        assert sorted(number for number, _ in done) == list(range(12))
+        assert {replica for _, replica in done} == set(run.controller.table.components["computes"].active)
+
+
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_queue_whose_last_replica_goes_home_is_reported_no_more(workers: int) -> None:
     numbers = [each for row in rows(300) for each in (row, PAUSE(0.01))]
