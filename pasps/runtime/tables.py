@@ -357,6 +357,9 @@ class Draining:
         # what is held waits for an instance that could not be started yet
         if self._has_keyed_tasks(key) or any(slot.held for slot in executor.slots.values()) or not executor.quiet():
             return False
+        inbox = executor.inbox
+        if inbox.shared and inbox.count and not inbox.takers:  # it waits for an instance here that could not be started yet
+            return False
         if executor.kept() and not self._forgot(key, executor):
             return False
         return not (self._is_elsewhere(key) and self._finishes(executor))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pasps import Bolt, Grouping, Spout, Topology, Tuple
+from pasps import Bolt, Grouping, Spout, Topology, TopologyContext, Tuple
 from pasps.api.groupings import GroupingSpec
 from pasps.metrics import ReplicaCounts
+from pasps.runtime.hosting import ReplicaState
 from pasps.runtime.snapshot import take_counts
 from pasps.testing import PAUSE, StepOptions, StepRun
 
@@ -203,6 +204,40 @@ def test_what_was_chosen_in_a_call_and_parked_before_its_end_gets_nothing(worker
         done = run.emitted["computes"]["default"]
         assert sorted(number for number, _ in done) == list(range(12))
         assert {replica for _, replica in done} == set(run.controller.table.components["computes"].active)
+
+
+class StartsLate(Computes):
+    waits_for_it: bool
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        if ctx.restarted and self.waits_for_it:
+            raise ConnectionError("not there yet")
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_what_waits_for_a_replica_that_could_not_be_started_is_done_although_it_is_put_out(
+    tracked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Line(Topology):
+        numbers = Numbers.spec()
+        first = Computes.spec(inputs={numbers: Grouping.SHUFFLE})
+        second = StartsLate.spec(inputs={first: Grouping.SHUFFLE}, par=2)
+
+    monkeypatch.setattr(StartsLate, "waits_for_it", True, raising=False)
+    numbers = [PAUSE(1), *(each for row in rows(60) for each in (row, PAUSE(0.1)))]
+    with StepRun(Line, 2, inputs={"numbers": numbers}, options=StepOptions(tracked=tracked)) as run:
+        run.kill("w1")
+        run.settle()
+        run.restart("w1")
+        run.advance(4)
+        assert run.workers["w1"].pool.states["second", 1] is ReplicaState.ACTIVE
+        run.set_active("second", 1)
+        run.advance(1)
+        monkeypatch.setattr(StartsLate, "waits_for_it", False)
+        run.run_to_end()
+        assert sorted(number for number, _ in run.emitted["second"]["default"]) == list(range(60))
+        assert run.verdicts.failed["numbers"] == []
+        assert [report.index for report in run.journal.of("parked") if report.component == "second"][-1] == 1
 
 
 @pytest.mark.parametrize("workers", [2, 3])
