@@ -134,7 +134,8 @@ class Inbox:
                 takers[0].wake()
             return
         size, waiting = len(takers), self.count
-        if self.one_at_a_time and any(taker.queued for taker in takers):
+        # one that holds output back may have its turn only to find that there is still no room
+        if self.one_at_a_time and any(taker.queued and taker.may_take() for taker in takers):
             return
         for place in range(self._turn, self._turn + size):
             if waiting <= 0:

@@ -206,6 +206,41 @@ def test_what_was_chosen_in_a_call_and_parked_before_its_end_gets_nothing(worker
         assert {replica for _, replica in done} == set(run.controller.table.components["computes"].active)
 
 
+class Repeats(Bolt):
+    outputs = ["key", "number"]
+
+    def process(self, tup: Tuple) -> None:
+        for _ in range(40 if tup[0] == 1 else 1):
+            self.emit([tup[0], tup[0]])
+
+
+class HangsAtOne(Bolt):
+    outputs = ["number"]
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.calls = 0
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        self.calls += 1
+        await asyncio.sleep(10_000 if tup["key"] == 1 and self.calls > 3 else SECONDS)
+        self.emit([tup["number"]])
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_an_idle_replica_takes_what_comes_while_another_finds_no_room(steps: int) -> None:
+    class Line(Topology):
+        config = {"topology.executor.receive.buffer.size": 8, "topology.message.timeout.secs": 50_000}
+        numbers = Numbers.spec()
+        repeats = Repeats.spec(inputs={numbers: Grouping.SHUFFLE}, par=2)
+        hangs = HangsAtOne.spec(inputs={repeats: Grouping.fields("key")}, par=8)
+
+    # it comes at about the moment when one row more of the one that holds back finds room
+    numbers = [[1], PAUSE(SECONDS), *[PAUSE(0)] * steps, [2], PAUSE(10_000)]
+    with StepRun(Line, 1, inputs={"numbers": numbers}) as run:
+        run.advance(1)
+        assert [row[0] for row in run.emitted["hangs"]["default"]].count(2) == 1
+
+
 class StartsLate(Computes):
     waits_for_it: bool
 
