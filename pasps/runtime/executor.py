@@ -21,6 +21,8 @@ from pasps.runtime.settler import Settler
 from pasps.runtime.ways import Way
 
 Schedule = Callable[["Executor"], None]
+CallAt = Callable[[float, Callable[[], None]], None]
+"""Have something called once a time is reached."""
 
 
 class Executor:

@@ -26,7 +26,7 @@ from pasps.metrics import GONE, ReplicaCounts
 from pasps.runtime.acks import AckBox
 from pasps.runtime.collector import AsyncCollector, Collector, SpoutCollector, ThreadCollector
 from pasps.runtime.emitter import Emitter, Lane, Port, Report
-from pasps.runtime.executor import BoltExecutor, Executor, InlineExecutor, Schedule
+from pasps.runtime.executor import BoltExecutor, CallAt, Executor, InlineExecutor, Schedule
 from pasps.runtime.inbox import Inbox, Taker, TaskSlot
 from pasps.runtime.meters import Pace, Whole
 from pasps.runtime.movability import thaw, unmovable
@@ -190,8 +190,6 @@ class Residents:
                 inbox.dry()
 
 
-CallAt = Callable[[float, Callable[[], None]], None]
-"""Have something called once a time is reached."""
 MakeEmitter = Callable[[int, dict[str, Port], AckBox, IdSource, Executor, Report, Trial | None], Emitter]
 
 
@@ -250,11 +248,11 @@ class Hosting:
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
             executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush, self._stepped)
         elif plan.execution == "async":
-            executor = AsyncExecutor(*seat, plan.concurrency)
+            executor = AsyncExecutor(*seat, self._call_at, plan.concurrency)
             executor.bind(self._spawn)
         else:
             # one call runs, one waits for the thread, so that the thread need not wait for the loop
-            executor = ThreadExecutor(*seat, 2)
+            executor = ThreadExecutor(*seat, self._call_at, 1, ready=1)
             executor.bind(self._notify)
         self._equip(executor, plan, sample)
         return executor

@@ -25,8 +25,8 @@ from typing import Any
 from pasps.api.component import Component
 from pasps.errors import Interrupt, WireError
 from pasps.runtime.batch import Batch
-from pasps.runtime.executor import BoltExecutor
-from pasps.runtime.hosting import CallAt, Hosting, Key
+from pasps.runtime.executor import BoltExecutor, CallAt
+from pasps.runtime.hosting import Hosting, Key
 from pasps.runtime.inbox import TaskSlot
 from pasps.runtime.movability import freeze, unmovable_now
 from pasps.runtime.peer import Peer, received

@@ -14,8 +14,8 @@ from pasps.config import Settings
 from pasps.errors import Interrupt
 from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
-from pasps.runtime.executor import BoltExecutor, Executor
-from pasps.runtime.hosting import CallAt, Hosting, Key
+from pasps.runtime.executor import BoltExecutor, CallAt, Executor
+from pasps.runtime.hosting import Hosting, Key
 from pasps.runtime.moves import TaskMoves, next_try
 from pasps.runtime.peer import Peer
 from pasps.runtime.reports import Reports

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
+from math import inf
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,7 +22,7 @@ from pasps.errors import ClosedError, Interrupt
 from pasps.runtime.batch import Batch
 from pasps.runtime.collector import AsyncCollector
 from pasps.runtime.emitter import Delivery
-from pasps.runtime.executor import BoltExecutor, Schedule, raised_by
+from pasps.runtime.executor import BoltExecutor, CallAt, Schedule, raised_by
 from pasps.runtime.inbox import Inbox, TaskSlot
 from pasps.runtime.outcome import Call, Failure, Outcome, Records
 from pasps.runtime.reports import line_of
@@ -33,6 +34,8 @@ _SLOWER = 2.0
 _FORGET_SECONDS = 1.0
 """What is known of a slow replica that has no calls is believed by half after so long."""
 _CALLS_REMEMBERED = 4
+_LEAST_LOOK_SECONDS = 0.01
+"""A replica that leaves what waits to quicker ones looks again no sooner than this: they may hang."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Answer = list[Delivery] | BaseException
@@ -60,13 +63,17 @@ class WaitingExecutor(BoltExecutor):
     """Starts calls while fewer than `most_calls` are under way; what `_finished` has is settled in the next step."""
 
     __slots__ = (
+        "_call_at",
         "_calls",
         "_ended",
         "_finish_calls",
         "_finished",
         "_hushed",
+        "_looks_again",
         "_most_rows",
+        "_moved",
         "_tick_calls",
+        "at_a_time",
         "each",
         "most_calls",
         "under_way",
@@ -80,11 +87,16 @@ class WaitingExecutor(BoltExecutor):
         clock: Clock,
         schedule: Schedule,
         inbox: Inbox,
-        most_calls: int,
+        call_at: CallAt,
+        at_a_time: int,
+        ready: int = 0,
     ) -> None:
+        """`at_a_time` calls run, `ready` more wait for their turn."""
         super().__init__(plan, replica, rank, clock, schedule, inbox)
-        self.most_calls = most_calls
+        self.at_a_time = at_a_time
+        self.most_calls = at_a_time + ready
         self.under_way = 0
+        self._call_at = call_at
         self._most_rows = plan.max_batch
         self._calls: set[Work] = set()  # under way
         self._finished: deque[Work] = deque()
@@ -94,6 +106,8 @@ class WaitingExecutor(BoltExecutor):
         self.each = 0.0
         """Seconds that a tuple takes here, by the last few calls; 0 before the first."""
         self._ended = 0.0  # when the last call was over
+        self._moved = 0.0  # when a call last began or was over
+        self._looks_again = False  # whether a timer is set
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
@@ -124,19 +138,36 @@ class WaitingExecutor(BoltExecutor):
         """Whether the next tuple of an inbox that is shared is done sooner here than if it waited for one of the others.
 
         Whoever takes much longer than the others gets a tuple only when so many wait that it is not the last to be done; it is tried
-        again after a while, since it may have become quicker.
+        again after a while, since it may have become quicker, and others may hang.
         """
         takers = self.inbox.takers
         if len(takers) == 1 or not self.each:
             return True
-        known = [taker.each for taker in takers if isinstance(taker, WaitingExecutor) and taker.each]
-        limit = min(known) * _SLOWER
+        now = self.clock.now()
+        known = [taker.pace(now) for taker in takers if isinstance(taker, WaitingExecutor) and taker.each and taker is not self]
+        limit = min(known, default=self.each) * _SLOWER
         if self.each <= limit:
             return True
         quick = [each for each in known if each <= limit]
-        waits = self.inbox.count / (len(quick) * self.most_calls) + 1
-        forgotten: float = 0.5 ** ((self.clock.now() - self._ended) / _FORGET_SECONDS)
-        return self.each * forgotten < waits * sum(quick) / len(quick)
+        waits = self.inbox.count / (len(quick) * self.at_a_time) + 1
+        forgotten: float = 0.5 ** ((now - self._ended) / _FORGET_SECONDS)
+        if self.each * forgotten < waits * sum(quick) / len(quick):
+            return True
+        if self.inbox.count and not self._looks_again:
+            self._looks_again = True
+            self._call_at(now + max(self.each, _LEAST_LOOK_SECONDS), self._look_again)
+        return False
+
+    def pace(self, now: float) -> float:
+        """Seconds that a tuple takes here; of one that has no hand free, at least since when that is so, or for ever."""
+        if self._hushed or self.emitter.parked:
+            return inf
+        return self.each if self.under_way < self.at_a_time else max(self.each, now - self._moved)
+
+    def _look_again(self) -> None:
+        self._looks_again = False
+        if self.inbox.count:
+            self.wake()
 
     def run_tick(self, slot: TaskSlot, tup: Tuple) -> None:
         """`process_tick` of one task, in its turn among the other calls."""
@@ -164,6 +195,7 @@ class WaitingExecutor(BoltExecutor):
 
     def _begin(self, work: Work) -> None:
         self.under_way += 1
+        self._moved = self.clock.now()
         self._calls.add(work)
         self.in_hand += 0 if work.batch is None else len(work.batch.rows)
         work.slot.running += 1
@@ -171,6 +203,7 @@ class WaitingExecutor(BoltExecutor):
 
     def _settle(self, work: Work) -> None:
         self.under_way -= 1
+        self._moved = self.clock.now()
         self._calls.discard(work)
         work.slot.running -= 1
         self._finish_calls -= work.hook == "finish"
@@ -178,7 +211,7 @@ class WaitingExecutor(BoltExecutor):
             self.settler.settle_alone(work.slot, work.alone)
             return
         self.in_hand -= len(work.batch.rows)
-        self._ended, each = self.clock.now(), work.seconds / len(work.batch.rows)
+        self._ended, each = self._moved, work.seconds / len(work.batch.rows)
         self.each += (each - self.each) / _CALLS_REMEMBERED if self.each else each
         self.meter.ran(work.batch.edge, len(work.batch.rows))
         self.meter.seconds += work.seconds

@@ -111,7 +111,7 @@ def test_each_replica_has_its_own_queue_where_that_is_asked_for() -> None:
 def test_a_slow_replica_gets_what_it_can_do_in_time(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Waits, "slow", 3)
     # half of what seven can do: nothing need ever wait for the slow one
-    numbers = [each for row in rows(MANY) for each in (row, PAUSE(SECONDS / 3.5))]
+    numbers: list[Any] = [each for row in rows(MANY) for each in (row, PAUSE(SECONDS / 3.5))]
     with StepRun(waiting(par=8, pool=8), workers, inputs={"numbers": numbers}) as run:
         run.run_to_end()
         assert 0 < shares(run)[3] < MANY / 50
@@ -120,7 +120,7 @@ def test_a_slow_replica_gets_what_it_can_do_in_time(workers: int, monkeypatch: p
 
 def test_a_slow_replica_that_has_become_quick_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Waits, "slow", 3)
-    numbers = [each for row in rows(2 * MANY) for each in (row, PAUSE(SECONDS / 3.5))]
+    numbers: list[Any] = [each for row in rows(2 * MANY) for each in (row, PAUSE(SECONDS / 3.5))]
     with StepRun(waiting(par=4, pool=4), 1, inputs={"numbers": numbers}) as run:
         until_done(run, MANY)
         monkeypatch.setattr(Waits, "slow", None)
@@ -129,8 +129,34 @@ def test_a_slow_replica_that_has_become_quick_is_used_again(monkeypatch: pytest.
         assert (shares(run) - before)[3] > MANY / 8
 
 
+class HangsAtLast(Waits):
+    """Its first replica is the quick one."""
+
+    concurrency = 1
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        quick = self.ctx.task_index == 0
+        await asyncio.sleep(100_000 if quick and tup[0] >= 50 else SECONDS if quick else 10 * SECONDS)
+        self.emit([tup[0], self.ctx.task_index])
+
+
+@pytest.mark.parametrize("more", [1, 5, 15])
+def test_a_slow_replica_does_what_is_left_when_the_quick_one_hangs(more: int) -> None:
+    config = {"topology.message.timeout.secs": 1_000_000}
+    numbers: list[Any] = [
+        [0],
+        [1],
+        *(each for row in rows(50)[2:] for each in (row, PAUSE(2 * SECONDS))),
+        *([number] for number in range(50, 51 + more)),
+    ]
+    with StepRun(waiting(HangsAtLast, 2, 2), 1, inputs={"numbers": numbers}, config=config) as run:
+        run.advance(10)
+        assert shares(run)[1] >= more
+        assert run.left() == {"numbers": 1, "waits": 1}
+
+
 def test_replicas_that_compute_take_turns() -> None:
-    numbers = [each for row in rows(90) for each in (row, PAUSE(0.01))]
+    numbers: list[Any] = [each for row in rows(90) for each in (row, PAUSE(0.01))]
     with StepRun(waiting(Computes, 3, 6), 1, inputs={"numbers": numbers}) as run:
         run.run_to_end()
         assert shares(run) == {0: 30, 1: 30, 2: 30}
@@ -235,7 +261,7 @@ def test_an_idle_replica_takes_what_comes_while_another_finds_no_room(steps: int
         hangs = HangsAtOne.spec(inputs={repeats: Grouping.fields("key")}, par=8)
 
     # it comes at about the moment when one row more of the one that holds back finds room
-    numbers = [[1], PAUSE(SECONDS), *[PAUSE(0)] * steps, [2], PAUSE(10_000)]
+    numbers: list[Any] = [[1], PAUSE(SECONDS), *[PAUSE(0)] * steps, [2], PAUSE(10_000)]
     with StepRun(Line, 1, inputs={"numbers": numbers}) as run:
         run.advance(1)
         assert [row[0] for row in run.emitted["hangs"]["default"]].count(2) == 1
@@ -259,7 +285,7 @@ def test_what_waits_for_a_replica_that_could_not_be_started_is_done_although_it_
         second = StartsLate.spec(inputs={first: Grouping.SHUFFLE}, par=2)
 
     monkeypatch.setattr(StartsLate, "waits_for_it", True, raising=False)
-    numbers = [PAUSE(1), *(each for row in rows(60) for each in (row, PAUSE(0.1)))]
+    numbers: list[Any] = [PAUSE(1), *(each for row in rows(60) for each in (row, PAUSE(0.1)))]
     with StepRun(Line, 2, inputs={"numbers": numbers}, options=StepOptions(tracked=tracked)) as run:
         run.kill("w1")
         run.settle()
@@ -277,7 +303,7 @@ def test_what_waits_for_a_replica_that_could_not_be_started_is_done_although_it_
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_queue_whose_last_replica_goes_home_is_reported_no_more(workers: int) -> None:
-    numbers = [each for row in rows(300) for each in (row, PAUSE(0.01))]
+    numbers: list[Any] = [each for row in rows(300) for each in (row, PAUSE(0.01))]
     with StepRun(waiting(Computes, 1, 1), workers, inputs={"numbers": numbers}, options=StepOptions(replays=3)) as run:
         run.advance(0.5)
         home = next(name for name, worker in run.workers.items() if worker.residents.executors)
