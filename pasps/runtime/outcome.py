@@ -146,7 +146,7 @@ class Results:
     def __init__(self, component: str, port: Port | None, where: str) -> None:
         self._component = component
         self._port = port
-        self._where = where
+        self.where = where
 
     def outcome(self, results: list[Any], failures: dict[int, Failure]) -> Outcome:
         """Of one result for each input; those of `failures` are not looked at. Runs the user's generators."""
@@ -235,7 +235,7 @@ class Results:
         raise self._wrong(f"expected a tuple of {port.width} values ({fields}), got {what}{shown(value)}")
 
     def _wrong(self, problem: str) -> EmitError:
-        return EmitError(self._component, "default", f"{problem}, returned by {self._where}")
+        return EmitError(self._component, "default", f"{problem}, returned by {self.where}")
 
 
 def uniform_rows(results: list[Any], port: Port | None) -> list[Row] | None:

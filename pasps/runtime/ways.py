@@ -13,7 +13,7 @@ import re
 import types
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from itertools import repeat
+from itertools import repeat, starmap
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -117,6 +117,7 @@ class FunctionWay(Way):
         """`certain`: every result is one row, so that none has to be looked at."""
         self._results = results
         self._certain = certain
+        self._row_by_row = False  # once the function has raised StopIteration: the next one is told with its line
 
     def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
         """Process every row of the batch."""
@@ -125,9 +126,14 @@ class FunctionWay(Way):
         function, append, rows = slot.instance, results.append, iter(batch.rows)
         while True:
             try:
-                # no starmap: it would take a StopIteration of the function's for the end of the rows
-                for row in rows:
-                    append(function(*row))
+                if self._row_by_row:
+                    for row in rows:
+                        append(function(*row))
+                else:
+                    results.extend(starmap(function, rows))
+                    if len(results) < len(batch.rows):  # starmap took a StopIteration of the function's for the end of the rows
+                        self._row_by_row = True
+                        raise StopIteration(f"raised by {self._results.where}; its line is told when it comes again")
                 break
             except Interrupt:
                 raise

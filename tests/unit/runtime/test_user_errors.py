@@ -105,3 +105,23 @@ class Threaded(Topology):
 def test_a_thread_bolt_is_initialized_where_it_processes() -> None:
     done = complete_topology(Threaded, {"values": [[1], [2]]})
     assert done.emitted["bolt"]["default"] == [(True,), (True,)]
+
+
+@bolt(outputs=["value"])
+def finds_nothing(value: int) -> Any:
+    return (next(iter([value] if value % 2 else [])),)
+
+
+class FindsNothing(Topology):
+    values = Values.spec()
+    found = finds_nothing.spec(inputs=[values])
+
+
+def test_a_function_that_raises_stop_iteration_is_named_and_later_its_line() -> None:
+    done = complete_topology(FindsNothing, {"values": [[i] for i in range(8)]})
+    assert sorted(row[0] for row in done.emitted["found"]["default"]) == [1, 3, 5, 7]
+    assert len(done.failed["values"]) == 4
+    told = [report.text for report in done.errors]
+    assert all("StopIteration" in text and "test_user_errors.py" in text for text in told)
+    assert "finds_nothing" in told[0]
+    assert "next(iter(" in told[1]
