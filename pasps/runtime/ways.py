@@ -6,16 +6,14 @@ is the outcome of its call; only an `Interrupt` passes through.
 
 from __future__ import annotations
 
-import dis
 import importlib
 import inspect
 import re
 import types
-from collections.abc import Awaitable, Callable, Sequence
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import repeat, starmap
 from pathlib import Path
-from types import FunctionType
+from types import MethodType
 from typing import Any
 
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
@@ -26,6 +24,7 @@ from pasps.runtime.collector import Collector
 from pasps.runtime.emitter import Port
 from pasps.runtime.inbox import TaskSlot
 from pasps.runtime.outcome import Call, Failure, Outcome, Records, Results, is_unfinished
+from pasps.runtime.proof import Seen, always_returns_row, seen_of_argument
 
 
 class Origin:
@@ -59,35 +58,6 @@ def tick_tuple(seconds: float) -> Tuple:
     source = Source(SYSTEM_COMPONENT, TICK_STREAM, -1, ("seconds",))
     # nobody waits for a tick: a verdict on it, or an anchor, must count for nothing
     return Tuple(values_type(tuple(fields))((seconds,)), 0, 0, source, state=DONE)
-
-
-_NOT_PLAIN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
-_SKIPPED = {"CACHE", "EXTENDED_ARG", "NOP"}
-
-
-def always_returns_row(function: Any, width: int) -> bool:
-    """Whether the function can only return a tuple of `width` values, or raise."""
-    if type(function) is not FunctionType or function.__code__.co_flags & _NOT_PLAIN:
-        return False
-    steps = [step for step in dis.get_instructions(function) if step.opname not in _SKIPPED]
-    returns = 0
-    for before, step in zip([None, *steps], steps, strict=False):
-        if step.opname == "RETURN_CONST":
-            good = isinstance(step.argval, tuple) and len(step.argval) == width
-        elif step.opname != "RETURN_VALUE":
-            continue
-        else:
-            good = before is not None and not step.is_jump_target and _builds_row(before, width)
-        if not good:
-            return False
-        returns += 1
-    return returns > 0
-
-
-def _builds_row(step: dis.Instruction, width: int) -> bool:
-    if step.opname == "BUILD_TUPLE":
-        return step.arg == width
-    return step.opname == "LOAD_CONST" and isinstance(step.argval, tuple) and len(step.argval) == width
 
 
 class Way:
@@ -295,6 +265,13 @@ def _asks_for_list(function: Any, place: int) -> bool:
     return re.match(r"(<class ')?list\b", str(parameters[min(place, len(parameters) - 1)].annotation)) is not None
 
 
+class OnlyValues:
+    """In place of a tuple for code that is proved to see nothing else of it: one for all tuples of a batch."""
+
+    __slots__ = ("values",)
+    values: Any
+
+
 class ClassWay(Way):
     """`Bolt.process`: the loop is kept bare, and one None after each tuple's records says where the next begin."""
 
@@ -304,38 +281,56 @@ class ClassWay(Way):
         self._origins = origins
         self._warn = warn
         self._warned = False
+        self._function: Any = None  # of `process`, and what it sees of its tuples
+        self._seen = Seen.TUPLE
 
     def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
         """Process every row of the batch."""
         collector: Collector = slot.collector
-        tups = self._origins[batch.edge].tuples(batch)
+        count, failures = len(batch.rows), dict[int, Failure]()
         out = collector.begin()
-        failures: dict[int, Failure] = {}
-        end, left, done = out.append, iter(tups), 0
+        end = out.append
         try:
             process = slot.instance.process
+            tups, left, only = self._given(process, batch)
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - to look it up may run user code: a property, a __getattribute__
             collector.end()
-            return Outcome.failed(len(tups), error)
+            return Outcome.failed(count, error)
         while True:
             try:
-                for tup in left:
-                    if (returned := process(tup)) is not None:
-                        self._look_at(returned, slot)
-                    end(None)
+                if tups is None:
+                    for only.values in left:
+                        if (returned := process(only)) is not None:
+                            self._look_at(returned, slot)
+                        end(None)
+                else:
+                    for tup in left:
+                        if (returned := process(tup)) is not None:
+                            self._look_at(returned, slot)
+                        end(None)
                 break
             except Interrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
-                done = out.count(None)
-                failures[done] = Failure(error, _judged_last(out))
+                failures[out.count(None)] = Failure(error, _judged_last(out))
                 end(None)
         collector.end()
-        outcome = self._columns(out, len(tups)) if collector.plain and not failures else Outcome.of_calls(_split(out, failures))
+        outcome = self._columns(out, count) if collector.plain and not failures else Outcome.of_calls(_split(out, failures))
         outcome.tups = tups
         return outcome
+
+    def _given(self, process: Any, batch: Batch) -> tuple[list[Tuple] | None, Iterator[Any], OnlyValues]:
+        """The tuples and an iterator over them; or, where nobody would see them, None and one over the values alone."""
+        function = process.__func__ if type(process) is MethodType else None
+        if function is not self._function:
+            self._function, self._seen = function, seen_of_argument(function)
+        origin = self._origins[batch.edge]
+        if self._seen is Seen.TUPLE:
+            tups = origin.tuples(batch)
+            return tups, iter(tups), OnlyValues()
+        return None, iter(batch.rows) if self._seen is Seen.ROW else map(origin.kind, batch.rows), OnlyValues()
 
     @staticmethod
     def _columns(out: Records, count: int) -> Outcome:

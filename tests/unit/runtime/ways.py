@@ -382,6 +382,24 @@ def class_one(trip: Trip, fields: list[str]) -> Any:
     return Work
 
 
+def class_values(trip: Trip, fields: list[str]) -> Any:
+    """Sees nothing but the values of its tuples."""
+
+    class Work(Bolt):
+        outputs = [Stream(fields), Stream(fields, "other")]
+
+        def process(self, tup: Tuple) -> None:
+            given = tup.values
+            trip.begin(given.number)
+            trip(given.number, BEFORE)
+            self.emit(values(given.number, 0, len(fields)))
+            trip(given[0], BETWEEN)
+            self.emit(trip.row(given.number, values(given.number, 1, len(fields))), stream="other")
+            trip(given[0], AFTER)
+
+    return Work
+
+
 def class_none(trip: Trip, fields: list[str]) -> Any:
     class Work(Bolt):
         outputs = fields
@@ -446,6 +464,7 @@ WAYS = [
     Way("stateful function on a thread", StatefulOnThread),
     Way("async stateful function", StatefulAsync),
     Way("class, one", class_one, moments=ENDS),
+    Way("class, sees the values alone", class_values, copies=2, streams=BOTH, moments=ALL),
     Way("class, none", class_none, copies=0),
     Way("class, several", klass(), copies=2, moments=ALL),
     Way("class, two streams", klass(stream="other"), copies=2, streams=BOTH, moments=ALL),
