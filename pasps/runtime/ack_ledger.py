@@ -23,13 +23,18 @@ class AckLedger:
     A root is unknown, pending, or done (forgotten). pending -> done by ack (value zero), by fail, or by expiry.
     What arrives for an unknown root is late and is dropped, as in Storm. But of the last that expired it is told when they were
     done after all (`late`), which says how long the work takes.
+
+    What was added in one go often comes back in one go: the same list of roots, each acked whole. So it is kept as it came, and
+    entered root by root only when anything else has to be looked up.
     """
 
-    __slots__ = ("_expired", "_new", "_old", "_partial", "late")
+    __slots__ = ("_count", "_expired", "_new", "_old", "_partial", "_together", "late")
 
     _MOST_EXPIRED = 4096
 
     def __init__(self) -> None:
+        self._together: dict[int, tuple[list[int], list[Any], float]] = {}  # by the id() of the roots, which are held here
+        self._count = 0  # tuples in there
         self._new: dict[int, Entry] = {}
         self._old: dict[int, Entry] = {}
         self._partial: dict[int, int] = {}  # values of the roots that some ack has touched
@@ -38,14 +43,34 @@ class AckLedger:
         """When those were emitted that were done after they had expired, since somebody last emptied this."""
 
     def __len__(self) -> int:
-        return len(self._new) + len(self._old)
+        return len(self._new) + len(self._old) + self._count
 
     def add(self, roots: list[int], tup_ids: list[Any], now: float) -> None:
-        """Start to track `roots`; must come before anything is handed over that carries them."""
-        self._new.update(zip(roots, zip(tup_ids, repeat(now)), strict=False))
+        """Start to track `roots`; must come before anything is handed over that carries them. The lists must not change afterwards."""
+        self._together[id(roots)] = (roots, tup_ids, now)
+        self._count += len(roots)
+
+    def ack_together(self, roots: list[int], deltas: list[int] | None) -> tuple[list[Any], float] | None:
+        """The tuple ids, and when they were emitted, if this very list of roots was added and all are done now; else None."""
+        if deltas is not None and deltas is not roots:
+            return None
+        found = self._together.pop(id(roots), None)
+        if found is None:
+            return None
+        self._count -= len(roots)
+        return found[1], found[2]
+
+    def _enter(self) -> None:
+        """Have an entry for each root."""
+        for roots, tup_ids, now in self._together.values():
+            self._new.update(zip(roots, zip(tup_ids, repeat(now)), strict=False))
+        self._together.clear()
+        self._count = 0
 
     def ack(self, roots: list[int], deltas: list[int] | None) -> list[Entry]:
         """Apply acks; `deltas` None means that each equals its root. Returns the entries that are done now."""
+        if self._together:
+            self._enter()
         if deltas is not None and deltas is not roots and deltas != roots:
             return self._ack_each(roots, deltas)
         if self._partial and not self._partial.keys().isdisjoint(roots):
@@ -94,6 +119,7 @@ class AckLedger:
 
     def fail(self, roots: list[int]) -> list[Entry]:
         """Give up `roots`; returns the entries that were still pending."""
+        self._enter()
         for root in roots:
             self._partial.pop(root, None)
             self._expired.pop(root, None)
@@ -101,6 +127,7 @@ class AckLedger:
 
     def fail_all(self) -> list[Entry]:
         """Give up everything that is pending."""
+        self._enter()
         entries = [*self._old.values(), *self._new.values()]
         self._old, self._new, self._partial = {}, {}, {}
         self._expired.clear()
@@ -108,6 +135,7 @@ class AckLedger:
 
     def rotate(self) -> list[Entry]:
         """One time-out has passed: returns what expired, oldest first."""
+        self._enter()
         expired = self._old
         self._old, self._new = self._new, {}
         for root, (_, emitted) in expired.items():

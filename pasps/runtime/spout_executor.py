@@ -100,7 +100,13 @@ class Fates:
 
     def settle(self, roots: list[int], deltas: list[int] | None) -> bool:
         """Acks for these roots; True when any tuple was done with them."""
-        done = self.ledger.ack(roots, deltas)
+        together = self.ledger.ack_together(roots, deltas)
+        if together is not None and self.due_at is None:
+            tup_ids, emitted = together
+            self.histogram.add(self._clock.now() - emitted, len(tup_ids))
+            self.tell_acked(tup_ids)
+            return True
+        done = self.ledger.ack(roots, deltas) if together is None else [(tup_id, together[1]) for tup_id in together[0]]
         if self.ledger.late:
             late, self.ledger.late = self.ledger.late, []
             now = self._clock.now()

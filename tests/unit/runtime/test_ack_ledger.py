@@ -21,6 +21,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.user_ids: dict[int, int] = {}
         self.age: dict[int, int] = {}
         self.forgotten: list[int] = []
+        self.added: list[list[int]] = []
         self.now = 0.0
         self.count = 0
 
@@ -38,6 +39,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def emit(self, count: int) -> None:
         roots = [self.emit_one() for _ in range(count)]
         self.now += 1.0
+        self.added.append(roots)
         self.ledger.add(roots, [self.user_ids[root] for root in roots], self.now)
 
     def apply(self, pairs: list[tuple[int, int]], done: list[int]) -> None:
@@ -75,6 +77,22 @@ class LedgerMachine(RuleBasedStateMachine):
                 done.append(root)
         self.apply(pairs, done)
         for root in done:
+            self.forget(root)
+
+    @precondition(lambda self: self.added)
+    @rule(data=st.data())
+    def ack_together(self, data: st.DataObject) -> None:
+        """The list itself, as it was added: as the rest of what is done, whether or not it is known as a whole."""
+        roots = data.draw(st.sampled_from(self.added))
+        if any(self.open.get(root) not in ({root}, None) for root in roots):
+            return  # it has children by now, so the root's own edge is acked
+        left = [root for root in roots if root in self.open]
+        together = self.ledger.ack_together(roots, data.draw(st.sampled_from([None, roots])))
+        if together is None:
+            self.apply([(root, root) for root in roots], left)
+        else:
+            assert (left, together[0]) == (roots, [self.user_ids[root] for root in roots])
+        for root in left:
             self.forget(root)
 
     @precondition(lambda self: self.open)
@@ -124,6 +142,19 @@ def test_entries_carry_the_time_of_emission() -> None:
     ledger = AckLedger()
     ledger.add([16, 32], ["a", "b"], 5.0)
     assert ledger.ack([32, 16], None) == [("b", 5.0), ("a", 5.0)]
+
+
+def test_what_was_added_together_is_done_together_while_nothing_of_it_was_touched() -> None:
+    ledger, roots, others = AckLedger(), [16, 32], [48, 64]
+    ledger.add(roots, ["a", "b"], 5.0)
+    ledger.add(others, ["c", "d"], 6.0)
+    assert ledger.ack_together(list(roots), None) is None, "it is known by the list itself"
+    assert ledger.ack_together(roots, [16, 33]) is None
+    assert ledger.ack_together(roots, roots) == (["a", "b"], 5.0)
+    assert ledger.ack_together(roots, None) is None
+    assert ledger.ack([48], [49]) == []
+    assert ledger.ack_together(others, None) is None, "one of them has children by now"
+    assert len(ledger) == 2
 
 
 def test_a_tuple_expires_after_one_to_two_time_outs() -> None:
