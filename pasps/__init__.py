@@ -11,6 +11,9 @@ General layout, each room importing only from those before it:
 
 from __future__ import annotations
 
+import importlib
+import typing
+
 from pasps.api import (
     BatchBolt,
     BatchingBolt,
@@ -30,10 +33,12 @@ from pasps.api import (
     Tuple,
     bolt,
 )
-from pasps.daemons.local_cluster import LocalCluster, RunningTopology
-from pasps.daemons.workforce import WorkerInfo
 from pasps.errors import EndOfInput, PaspsError
 from pasps.metrics import Stats
+
+if typing.TYPE_CHECKING:
+    from pasps.daemons.local_cluster import LocalCluster, RunningTopology
+    from pasps.daemons.workforce import WorkerInfo
 
 __all__ = [
     "BatchBolt",
@@ -60,3 +65,17 @@ __all__ = [
     "WorkerInfo",
     "bolt",
 ]
+
+_OF_WHO_RUNS_TOPOLOGIES = {
+    "LocalCluster": "pasps.daemons.local_cluster",
+    "RunningTopology": "pasps.daemons.local_cluster",
+    "WorkerInfo": "pasps.daemons.workforce",
+}
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Import it when it is first asked for: every worker imports this package, and needs neither masters nor policies."""
+    if name not in _OF_WHO_RUNS_TOPOLOGIES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_OF_WHO_RUNS_TOPOLOGIES[name]), name)
+    return found

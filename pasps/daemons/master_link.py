@@ -35,6 +35,8 @@ _MANY_UNREAD = 1 << 14
 """Bytes of beats that wait unread after a quarter of an hour. The system takes no more at some point, and then nothing is known."""
 EXIT_ORPHANED = 3
 """Exit status of a worker whose master is gone."""
+EXIT_FAILED = 4
+"""Exit status of a worker in which something of ours raised."""
 
 
 def encode_frame(message: ToWorker | FromWorker) -> bytes:

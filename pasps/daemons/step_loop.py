@@ -8,13 +8,11 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from pasps.daemons.master_link import EXIT_FAILED
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.worker import Worker
 
 _log = logging.getLogger("pasps.worker")
-
-EXIT_FAILED = 4
-"""Exit status of a worker in which something of ours raised."""
 
 
 def fail(error: BaseException) -> None:

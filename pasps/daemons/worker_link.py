@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import UNTOLD, Launcher, WorkerHandle
 from pasps.daemons.control_link import ControlLink
-from pasps.daemons.master_link import EXIT_ORPHANED
+from pasps.daemons.master_link import EXIT_FAILED, EXIT_ORPHANED
 from pasps.daemons.messages import (
     Address,
     Beat,
@@ -27,7 +27,6 @@ from pasps.daemons.messages import (
     Stuck,
     ToWorker,
 )
-from pasps.daemons.step_loop import EXIT_FAILED
 from pasps.errors import BrokenError, ComponentStartError, TimeoutExpiredError, UnmovableError, WorkerStartError
 from pasps.metrics import WorkerCounts
 

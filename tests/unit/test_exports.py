@@ -22,11 +22,12 @@ OPTIONAL = {
 @pytest.mark.parametrize("package", ["pasps", "pasps.testing"])
 def test_all_names_exactly_what_is_importable_and_public(package: str) -> None:
     module = importlib.import_module(package)
+    for name in module.__all__:
+        assert hasattr(module, name), f"{package}.__all__ names {name!r}, which cannot be imported"
     found = {name for name, value in vars(module).items() if not isinstance(value, ModuleType) and not name.startswith("_")}
     declared = [name for name in module.__all__ if not name.startswith("_")]
     assert sorted(declared) == sorted(found - FUTURES)
-    for name in module.__all__:
-        assert hasattr(module, name), f"{package}.__all__ names {name!r}, which cannot be imported"
+    assert not hasattr(module, "what_is_not_there")
 
 
 def test_importing_pasps_loads_nothing_optional() -> None:
@@ -39,6 +40,25 @@ def test_importing_pasps_loads_nothing_optional() -> None:
     assert "pasps" in packages
     assert not packages & OPTIONAL
     print(_microseconds(run.stderr), "microseconds for `import pasps`")  # noqa: T201 - shown by `pytest -rP`, nothing is asserted
+
+
+@pytest.mark.parametrize(
+    ("program", "needed", "others"),
+    [
+        (
+            "import pasps.daemons.worker_process",
+            "pasps.runtime.worker",
+            ("pasps.control", "pasps.cluster", "pasps.daemons.topology_master"),
+        ),
+        ("import pasps; pasps.LocalCluster", "pasps.daemons.topology_master", ("pasps.runtime", "pasps.groupings")),
+    ],
+)
+def test_a_process_loads_nothing_of_what_runs_in_another(program: str, needed: str, others: tuple[str, ...]) -> None:
+    program += "; import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    loaded = run.stdout.split()
+    assert needed in loaded
+    assert [name for name in loaded if name.startswith(others)] == []
 
 
 def _microseconds(report: str) -> str:
