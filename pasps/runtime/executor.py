@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from operator import attrgetter
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
@@ -241,6 +242,7 @@ def raised_by(hook: Callable[[], None]) -> BaseException | None:
 
 _AT_ONCE_SECONDS = 0.0005
 """What a batch may take that is run within the step that made it: a step may take a few of those."""
+_COPIES = attrgetter("copies")
 
 
 class InlineExecutor(BoltExecutor):
@@ -328,7 +330,7 @@ class InlineExecutor(BoltExecutor):
         return max(took, 1e-9)  # whatever the clock says, it was done
 
     def _sent(self) -> int:
-        return sum(port.copies for port in self.emitter.ports.values())
+        return sum(map(_COPIES, self.emitter.ports.values()))
 
 
 class Pump:
