@@ -369,12 +369,16 @@ class Pump:
                 awake = None
                 if executor.blocking.watching:
                     # what this takes, and a wait for a core meanwhile, is no part of the step
-                    awake, time, spent = self._clock.awake(), now(), cpu()
+                    before, awake = time, self._clock.awake()
+                    time, spent = now(), cpu()
+                    executor.blocking.asked(2 * (time - before))
                 executor.step()
                 # asked once a step: reading a thread's CPU time is a system call
                 before, spent = spent, cpu()
                 began, time = time, now()
                 executor.used(spent - before, time - began, None if awake is None else (self._clock.awake() or awake) - awake)
+                if awake is not None:
+                    time, spent = now(), cpu()
                 self.stepped.add(executor)
                 if time > end and done < len(turns):
                     ready[rank][:0] = turns[done:]

@@ -46,7 +46,7 @@ class Blocking:
     has. See docs/decisions/0016.
     """
 
-    __slots__ = ("_asleep", "_cpu", "_limit", "_sleeps", "_uncounted", "_wall", "blocks", "watching")
+    __slots__ = ("_asked", "_asleep", "_cpu", "_limit", "_sleeps", "_uncounted", "_wall", "blocks", "watching")
 
     def __init__(self) -> None:
         self.blocks = False
@@ -54,8 +54,12 @@ class Blocking:
         self.watching = False
         """Whether `step` wants to know how long the process was awake."""
         self._limit = _LOOK_SECONDS
-        self._wall = self._cpu = self._asleep = self._uncounted = 0.0
+        self._wall = self._cpu = self._asleep = self._uncounted = self._asked = 0.0
         self._sleeps = 0
+
+    def asked(self, seconds: float) -> None:
+        """It took so long to find out how long the process was awake; that is a part of the time for which steps are watched."""
+        self._asked += seconds
 
     def step(self, cpu: float, wall: float, awake: float | None = None) -> float:
         """A step took so long; returns the seconds to count for it.
@@ -70,7 +74,7 @@ class Blocking:
             asleep = max(0.0, wall - awake)
             self._asleep += asleep
             self._sleeps += asleep > _SHARE * wall
-        if self._wall < self._limit:
+        if self._wall + self._asked < self._limit:
             return counted
         return counted + (self._judge() if self.watching else self._look())
 
@@ -90,7 +94,7 @@ class Blocking:
 
     def _begin(self, seconds: float, *, watching: bool) -> float:
         self.watching, self._limit = watching, seconds
-        self._wall = self._cpu = self._asleep = 0.0
+        self._wall = self._cpu = self._asleep = self._asked = 0.0
         self._sleeps = 0
         if not watching:
             self._uncounted = 0.0

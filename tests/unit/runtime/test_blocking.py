@@ -201,3 +201,30 @@ def test_a_busy_machine_makes_no_bolt_look_as_if_it_waited() -> None:
         watched += computes.blocking.watching
         assert not computes.blocking.blocks
     assert watched
+
+
+class Brief(Computes):
+    """Its steps are shorter than a look at how long the process was awake."""
+
+    def step(self) -> None:
+        self.clock.advance(0.0001)
+        self.clock.take(0.0001)
+
+
+class Asked(Crowded):
+    looks = 0.0
+
+    def awake(self) -> float:
+        self.looks += 0.001
+        self.take(0.001)
+        return super(Crowded, self).cpu()
+
+
+def test_looking_closely_costs_little_where_steps_are_short() -> None:
+    clock = Asked()
+    pump, brief = Pump(1, clock, 0.001), Brief(clock)
+    began = clock.peek()
+    for _ in range(20_000):
+        pump.schedule(cast("Executor", brief))
+        pump.run_pass()
+    assert 0.0 < clock.looks < (clock.peek() - began) / 3
