@@ -208,7 +208,7 @@ class _Task:
         """One by one, so that each has a number of its own."""
         spout, handed = self.spout, 0
         for port, rows, tup_ids in spout.collector.take():
-            for row, tup_id in zip(rows, tup_ids, strict=True):
+            for row, tup_id in zip(rows, [None] * len(rows) if tup_ids is None else tup_ids, strict=True):
                 handed += 1
                 if handed > most:
                     continue

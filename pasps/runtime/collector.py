@@ -216,8 +216,8 @@ class AsyncCollector(Collector):
         return self._emit_with_options(values, stream, anchors, direct_task, need_task_ids)
 
 
-Chunk = tuple[Port, list[Row], list[Any]]
-"""Rows of one stream with their tuple ids (None: untracked), in the order of emission."""
+Chunk = tuple[Port, list[Row], list[Any] | None]
+"""Rows of one stream with their tuple ids, in the order of emission. The id None: that row is untracked; no list: all are."""
 
 EmitNow = Callable[[Port, Row, Any, list[Delivery]], None]
 
@@ -323,7 +323,7 @@ class SpoutCollector:
         port, _ = port_for(self._emitter.ports, self._component, stream or DEFAULT_STREAM, None)
         self._check_listed(port, "rows", rows)
         listed = self._rows_of(port, rows)
-        ids = [None] * len(listed) if tup_ids is None else self._ids_of(port, tup_ids, len(listed))
+        ids = None if tup_ids is None else self._ids_of(port, tup_ids, len(listed))
         if not listed:
             return
         self._close_chunk()

@@ -443,6 +443,9 @@ class SpoutExecutor(Executor):
     def flush(self) -> None:
         """Hand over what the spout emitted, in order."""
         for port, rows, tup_ids in self.collector.take():
+            if tup_ids is None:
+                self.emitter.route(port, Batch(-1, -1, self.emitter.source, rows))
+                continue
             untracked = sum(map(is_, tup_ids, repeat(None)))  # by identity: whatever ids of users say of None
             self.fates.count_replays(tup_ids)
             if not self.tracking or untracked == len(rows):
