@@ -12,10 +12,14 @@ from pasps.runtime.target import Target
 from pasps.transport.codec import Decoder, Encoder, Refusal, Trial
 from pasps.transport.frames import FrameReader
 from pasps.transport.messages import Bundle, WireBatch
-from pasps.transport.values import MOST_DEPTH, RowWrapper
+from pasps.transport.values import RowWrapper
 
 ReportError = Callable[[str, str, int, BaseException], None]
 """A worker, a component in it, a task id, and why its row cannot travel."""
+
+
+_MOST_DEPTH = 64
+"""How deep what was emitted is copied when it is written down."""
 
 
 class WireCheck(Trial):
@@ -72,7 +76,7 @@ def _as_it_is(value: Any, depth: int) -> Any:
     # by identity: a class of the user's may be one that cannot be hashed, or that is equal to anything
     if not (kind is list or kind is tuple or kind is dict or kind is set):
         return value
-    if depth > MOST_DEPTH:  # deeper than anything that can travel, or in itself
+    if depth > _MOST_DEPTH:  # in itself, most likely
         return value
     if kind is dict:
         return {key: _as_it_is(item, depth + 1) for key, item in value.items()}

@@ -12,8 +12,7 @@ from pasps.errors import ProtocolError, TooLargeError, WireError, shown
 from pasps.transport.classes import Definitions
 from pasps.transport.frames import HEADER_BYTES, MOST_BYTES, seal
 from pasps.transport.messages import Acks, Bundle, Define, Fails, Handover, Message, Row, WireBatch
-from pasps.transport.unwrap import Unwrapper, first_unusable
-from pasps.transport.values import RowWrapper, mended, pack
+from pasps.transport.values import RowWrapper, Unwrapper, first_unusable, mended, spread
 
 DEFAULT_MOST_BYTES = 256 * 2**20
 """Largest frame by default: a batch is far smaller, the state of a keyed task that moves may not be."""
@@ -41,6 +40,7 @@ class Encoder:
 
     def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES) -> None:
         """`rows` is the wrapper through which all rows came that will be given to `encode`."""
+        self._rows = rows
         self._defines = rows.classes.defines
         self._defined = 0
         self._most_bytes = min(most_bytes, MOST_BYTES)
@@ -74,6 +74,9 @@ class Encoder:
             if size <= self._most_bytes:
                 return [seal(frame)]
             failure = _too_large(message, size, self._most_bytes)
+        if isinstance(message, Bundle | Handover):
+            batches = [msgspec.structs.replace(batch, rows=self._rows.unrolled(batch.rows)) for batch in message.batches]
+            message = msgspec.structs.replace(message, batches=batches)
         halves = _halves(message)
         if halves:
             return [frame for half in halves for frame in self._frames(half, refused)]
@@ -100,25 +103,27 @@ class Trial:
     def __init__(self, rows: RowWrapper, most_bytes: int = DEFAULT_MOST_BYTES) -> None:
         """`rows` is the wrapper through which they would go, `most_bytes` the largest frame."""
         self._rows = rows
-        self._most_bytes = most_bytes
         self._encoder = Encoder(rows, most_bytes)
 
     def errors(self, rows: list[Row], component: str = "", stream: str = "", fields: Sequence[str] = ()) -> dict[int, WireError]:
         """Why some of the rows cannot travel, by their positions."""
         try:
             wired, errors = self._rows.wire_rows(rows, component, stream, fields), list[WireError]()
-            if len(pack(wired)) < self._most_bytes // 2:  # all in one frame
-                return {}
         except WireError:
             wired, errors = self._rows.wire_each(rows, component, stream, fields)
         found = {error.row: error for error in errors}
-        positions = [i for i in range(len(rows)) if i not in found] if found else list(range(len(rows)))
-        refused: list[Refusal] = []
-        self._encoder.encode(Bundle([WireBatch(0, 0, 0, wired, positions)]), refused)
-        for refusal in refused:
+        if not self._refused(WireBatch(0, 0, 0, wired)):
+            return found
+        positions = [i for i in range(len(rows)) if i not in found]
+        for refusal in self._refused(WireBatch(0, 0, 0, wired, positions)):
             for position in refusal.batch.roots or ():
                 found[position] = refusal.error.of(component, stream)
         return found
+
+    def _refused(self, batch: WireBatch) -> list[Refusal]:
+        refused: list[Refusal] = []
+        self._encoder.encode(Bundle([batch]), refused)
+        return refused
 
 
 def _too_large(message: Message, size: int, limit: int) -> TooLargeError:
@@ -213,7 +218,9 @@ class Decoder:
         Raises:
             ProtocolError: it is none, whatever the bytes are; or a row has to be left out and there is no `refused`.
         """
-        self._unwrapper.unusable.clear()
+        unwrapper = self._unwrapper
+        unwrapper.columns = 0
+        unwrapper.unusable.clear()
         try:
             message: Message = self._decode(payload)
         except ProtocolError:
@@ -230,19 +237,31 @@ class Decoder:
             return None
         elif isinstance(message, Handover):
             _check_handover(message)
-        if self._unwrapper.unusable and isinstance(message, Bundle | Handover):
+        if (unwrapper.columns or unwrapper.unusable) and isinstance(message, Bundle | Handover):
             for index, batch in enumerate(message.batches):
-                self._take_out_unusable(batch, message.origins[index] if isinstance(message, Handover) else "", refused)
+                self._look_through(batch, message.origins[index] if isinstance(message, Handover) else "", refused)
+            if unwrapper.columns:
+                raise ProtocolError("a column of values that is none of a batch")
         return message
 
-    def _take_out_unusable(self, batch: WireBatch, origin: str, refused: list[Refusal] | None) -> None:
-        errors = [first_unusable(row) for row in batch.rows]
-        good = [index for index, error in enumerate(errors) if error is None]
-        for index, error in enumerate(errors):
-            if error is not None:
-                if refused is None:
-                    raise ProtocolError(f"batch of edge {batch.edge}: {error}") from error
-                refused.append(Refusal(_part(batch, index, index + 1), error, origin))
+    def _look_through(self, batch: WireBatch, origin: str, refused: list[Refusal] | None) -> None:
+        """Put columns into their rows, and take out the rows that cannot be used."""
+        try:
+            batch.rows, count = spread(batch.rows)
+        except ValueError as error:
+            raise ProtocolError(f"batch of edge {batch.edge}: {error}") from error
+        self._unwrapper.columns -= count
+        if not self._unwrapper.unusable:
+            return
+        good = []
+        for index, row in enumerate(batch.rows):
+            unusable = first_unusable(row)
+            if unusable is None:
+                good.append(index)
+            elif refused is None:
+                raise ProtocolError(f"batch of edge {batch.edge}: {unusable.error}") from unusable.error
+            else:
+                refused.append(Refusal(_part(batch, index, index + 1), unusable.error, origin))
         batch.rows = [batch.rows[index] for index in good]
         batch.roots = None if batch.roots is None else [batch.roots[index] for index in good]
         batch.edges = None if batch.edges is None else [batch.edges[index] for index in good]

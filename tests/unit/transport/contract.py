@@ -15,6 +15,7 @@ from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
 from pasps.transport.messages import Bundle, Handover, Mark, Message, WireBatch
 from pasps.transport.values import RowWrapper
+from tests.unit.transport.pickles import apart
 
 ONE, TWO = Identity("wc", "one", 1), Identity("wc", "two", 4)
 MOST_BYTES = 100_000
@@ -144,7 +145,7 @@ async def check_what_is_too_large_does_not_end_it(pair: Pair) -> None:
 
 
 async def check_a_row_that_cannot_be_had_there_is_told_there_alone(pair: Pair) -> None:
-    stranger = msgspec.msgpack.Ext(14, msgspec.msgpack.encode(["no.such.module:Thing", [1]]))
+    stranger = msgspec.msgpack.Ext(1, apart("instance", "no.such.module:Thing") + b".")
     pair.ends[0].send(Bundle([WireBatch(1, 2, 3, [(stranger,), ("fine",)], [7, 8])]))
     await pair.settle()
     (bundle,) = pair.heard[1].messages

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Bundle, Define, WireBatch
 from pasps.transport.values import RowWrapper
 from tests.unit.transport import sample_classes as samples
+from tests.unit.transport.pickles import apart
 
 pack = msgspec.msgpack.encode
 Ext = msgspec.msgpack.Ext
@@ -84,31 +86,54 @@ def test_a_local_class_that_cannot_be_pickled_is_refused_with_a_cure() -> None:
         RowWrapper().wire_rows([(Local(1),)], "c", "s", ["x"])
 
 
-@pytest.mark.parametrize(
-    "wired",
-    [
-        Ext(14, pack(["no.such.module:Thing", [1]])),
-        Ext(14, pack(["os:system", [1]])),
-        Ext(14, pack(["#0:Broken", [1]])),
-        Ext(13, pack(["no.such.module:Thing", "RED"])),
-        Ext(15, b"no pickle"),
-        Ext(7, pack(["2020-01-01", 0, "No/Such_Zone"])),
+STRANGERS = [
+    apart("instance", "no.such.module:Thing"),
+    apart("instance", "os:system"),
+    apart("instance", "tests.unit.transport.sample_classes:Plain"),
+    apart("instance", "#0:Broken"),
+    apart("member", "no.such.module:Thing", "RED"),
+    apart("member", "tests.unit.transport.sample_classes:Color", "BLUE"),
+    apart("call", "zoneinfo:ZoneInfo", "No/Such_Zone"),
+    apart("call", "tests.unit.transport.sample_classes:Level", "seven"),
+    apart("instance", "tests.unit.transport.sample_classes:Point", "no attributes"),
+]
+POINT = apart("instance", "tests.unit.transport.sample_classes:Point")
+WAYS: dict[str, Callable[[bytes], list[Any]]] = {
+    "one for the row": lambda made: [1, Ext(1, made + b"."), 3],
+    "in a list": lambda made: [1, Ext(1, b"((" + made + b"l."), 3],
+    "in a dictionary, in a tuple": lambda made: [1, Ext(1, b"((I7\n" + made + b"dt."), 3],
+    "in an instance": lambda made: [
+        1,
+        Ext(1, apart("instance", "tests.unit.transport.sample_classes:Point")[:-3] + b"(Vx\n" + made + b"dtR."),
+        3,
     ],
-)
-@pytest.mark.parametrize(
-    "nest", [lambda v: v, lambda v: [{"k": [v]}], lambda v: Ext(3, pack([Ext(4, pack([[v][0]]))]))], ids=["bare", "native", "wrapped"]
-)
-def test_a_value_that_cannot_be_had_here_costs_its_row_alone(wired: Any, nest: Any) -> None:
+    "in a column": lambda made: [Ext(2, b"(I1\n" + made + b"I3\nl."), None, None],
+    "as a key, in a column": lambda made: [Ext(2, b"(I1\n(" + made + b"I7\ndI3\nl."), None, None],
+}
+
+
+@pytest.mark.parametrize("made", STRANGERS, ids=repr)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_value_that_cannot_be_had_here_costs_its_row_alone(made: bytes, way: str) -> None:
+    check_stranger(WAYS[way](made))
+
+
+def test_a_pickle_that_cannot_be_read_costs_its_row_alone() -> None:
+    check_stranger([1, Ext(3, b"no pickle"), 3])
+    check_stranger([1, Ext(1, b"no pickle"), 3])
+
+
+def check_stranger(column: list[Any]) -> None:
     refused: list[Refusal] = []
     decoder = Decoder(True)
     assert decoder.decode(pack(Define("#0:Broken", b"garbage"))) is None
-    batch = WireBatch(1, 2, 3, [(1,), (nest(wired),), (3,)], [7, 8, 9], [4, 5, 6], [None, ((1, 2),), None])
+    batch = WireBatch(1, 2, 3, [(value,) for value in column], [7, 8, 9], [4, 5, 6], [None, ((1, 2),), None])
     got = decoder.decode(pack(Bundle([batch])), refused)
     assert got == Bundle([WireBatch(1, 2, 3, [(1,), (3,)], [7, 9], [4, 6], [None, None])])
     part, error = refused[0].batch, refused[0].error
     assert len(refused) == 1
     assert (part.roots, part.edges, part.links) == ([8], [5], [((1, 2),)])
-    assert "at the other end" in error.cure or "the other end has no" in error.cure
+    assert "at the other end" in error.cure
     assert decoder.decode(pack(Bundle([WireBatch(1, 2, 3, [(1,)])]))) == Bundle([WireBatch(1, 2, 3, [(1,)])])
     with pytest.raises(ProtocolError, match=r"batch of edge 1: .*cannot travel|came before the definition"):
         Decoder(True).decode(pack(Bundle([batch])))

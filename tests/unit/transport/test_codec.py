@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ from pasps.errors import ProtocolError, TooLargeError
 from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import HEADER_BYTES
 from pasps.transport.messages import Acks, Bundle, Credit, Define, Fails, Handover, Load, Mark, Message, Took, WireBatch
-from pasps.transport.values import MOST_DEPTH, RowWrapper
+from pasps.transport.values import RowWrapper
+from tests.unit.transport import sample_classes as samples
+from tests.unit.transport.pickles import apart
 
 ids = st.integers(0, 2**64 - 1)
 small = st.integers(0, 2**31)
@@ -96,34 +99,35 @@ def test_garbage_in_an_extension_is_a_protocol_error(code: int, body: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    "value",
+    "rows",
     [
-        [Ext(14, pack(["os:system", ["true"]]))],
-        [Ext(14, pack(["no.such.module:Thing", [1]]))],
-        [Ext(14, pack(["tests.unit.transport.sample_classes:Color", [1]]))],
-        [Ext(14, pack(["tests.unit.transport.sample_classes:Point", [1, 2, 3]]))],
-        [Ext(14, pack(["#0:Never", [1]]))],
-        [Ext(14, pack([5, [1]]))],
-        [Ext(13, pack(["tests.unit.transport.sample_classes:Point", "x"]))],
-        [Ext(13, pack(["tests.unit.transport.sample_classes:Color", "BLUE"]))],
-        [Ext(4, pack([[1]]))],
-        [Ext(6, pack([[1], []]))],
-        [Ext(7, pack(["2020-01-01", 2]))],
-        [Ext(7, pack(["2020-01-01", 0, "../../etc/passwd"]))],
-        [Ext(11, b"one")],
-        [Ext(12, b"short")],
+        [[Ext(0, b"N.")]],
+        [[Ext(4, b"N.")]],
+        [[Ext(1, apart("instance", "os:system") + b".")]],
+        [[Ext(1, b"cos\nsystem\n(Vtrue\ntR.")]],
+        [[Ext(1, b"cbuiltins\neval\n(V1\ntR.")]],
+        [[Ext(1, apart("instance", "no.such.module:Thing") + b".")]],
+        [[Ext(1, apart("instance", "#0:Never") + b".")]],
+        [[Ext(1, apart("call", "zoneinfo:ZoneInfo", "../../etc/passwd") + b".")]],
+        [[Ext(1, b"")]],
+        [[Ext(2, b"")]],
+        [[Ext(2, b"N.")]],
+        [[Ext(2, b"(I1\nI2\nl.")]],
+        [[Ext(2, b"(I1\nl.")], [None]],
+        [[Ext(2, b"cos\nsystem\n(Vtrue\ntR.")]],
+        [[Ext(2, b"(l.")], [None, 1]],
+        [[Ext(3, b"N.")]],
+        [[[Ext(2, b"(I1\nl.")]]],
     ],
+    ids=repr,
 )
-def test_a_value_that_is_none_of_ours_is_a_protocol_error(value: list[Any]) -> None:
+def test_a_value_that_is_none_of_ours_is_a_protocol_error(rows: list[Any]) -> None:
     with pytest.raises(ProtocolError):
-        Decoder().decode(pack([0, [[1, 2, 3, [value], None, None, None]]]))
+        Decoder().decode(pack([0, [[1, 2, 3, rows, None, None, None]]]))
 
 
 def test_endless_nesting_is_a_protocol_error() -> None:
-    body = b"\xc0"
-    for _ in range(MOST_DEPTH + 10):
-        body = pack([Ext(3, body)])
-    for deep in (b"\x91" * 100_000, b"\x92\x00\x91\x97\x01\x02\x03\x91\x91" + b"\x91" * 100_000, pack([0, [[1, 2, 3, [[Ext(3, body)]]]]])):
+    for deep in (b"\x91" * 100_000, b"\x92\x00\x91\x97\x01\x02\x03\x91\x91" + b"\x91" * 100_000):
         with pytest.raises(ProtocolError):
             Decoder().decode(deep)
 
@@ -170,6 +174,22 @@ def test_a_row_larger_than_a_frame_is_left_out_alone() -> None:
     told = str(refusal.error.of("big", "default"))
     assert "component 'big', stream 'default': a tuple of 10" in told
     assert "a frame holds 400 (pasps.wire.max.frame.bytes)" in told
+
+
+def test_columns_that_are_cut_arrive_as_they_were_sent() -> None:
+    @dataclass
+    class Local:
+        value: int
+
+    wrapper, refused = RowWrapper(), list[Refusal]()
+    rows = [(Local(n), [n], "x" * (5000 if n == 20 else 30), samples.Color.RED, n or None) for n in range(50)]
+    wired = wrapper.wire_rows(rows, "c", "s", "abcde")
+    whole = Bundle([WireBatch(1, 2, 3, wired, list(range(50))), WireBatch(1, 2, 3, wired)])
+    decoder = Decoder()
+    parts = [decoder.decode(payload) for payload in payloads(Encoder(wrapper, most_bytes=4096).encode(whole, refused))]
+    came = [row for part in parts if isinstance(part, Bundle) for batch in part.batches for row in batch.rows]
+    assert came == (rows[:20] + rows[21:]) * 2
+    assert [refusal.batch.roots for refusal in refused] == [[20], None]
 
 
 def test_a_value_that_has_no_encoding_costs_its_row_alone() -> None:
