@@ -21,7 +21,7 @@ import cloudpickle
 import msgspec
 from msgspec.msgpack import Ext
 
-from pasps.errors import ProtocolError, WireError, shown
+from pasps.errors import Interrupt, ProtocolError, WireError, shown
 from pasps.transport.classes import SAFE, ClassBook, Definitions
 from pasps.transport.messages import Row
 
@@ -91,6 +91,8 @@ class RowWrapper:
                         done.append(self._value(value))
                     wired = done
                 columns.append(wired)
+        except Interrupt:
+            raise
         except BaseException as error:  # noqa: BLE001 - code of the user's types runs here, and none of it may cost more than its tuple
             index = min(len(columns), len(rows[0]) - 1)
             field = fields[index] if index < len(fields) else str(index)
@@ -129,6 +131,8 @@ class RowWrapper:
     def _again(self, value: Any) -> Any:
         try:
             return self._value(value)
+        except Interrupt:
+            raise
         except BaseException:  # noqa: BLE001 - it could be pickled before; nothing is what the other end refuses
             return Ext(Code.VALUE, b"")
 
@@ -136,6 +140,8 @@ class RowWrapper:
         """One pickle for all, which takes a third of the time; None where each row has to have its own."""
         try:
             return [Ext(Code.COLUMN, self._pickled(list(column), alone=False)), *[None] * (len(column) - 1)]
+        except Interrupt:
+            raise
         except BaseException:  # noqa: BLE001 - looked at value by value, which says whose it is
             return None
 
@@ -223,6 +229,8 @@ class _Apart(pickle.Pickler):
             return NotImplemented
         try:
             name = self._classes.name_of(cls)
+        except Interrupt:
+            raise
         except BaseException as error:
             raise _CannotTravelError(cls, f"move its class into a module that every worker can import ({shown(error)})") from error
         return NotImplemented if name is None else (_made, ("class", name))
@@ -350,6 +358,8 @@ class Unwrapper:
                 return Column(found)
         except ProtocolError:
             raise
+        except Interrupt:
+            raise
         except BaseException as error:
             if code == Code.COLUMN:
                 raise ProtocolError(f"a column of values cannot be read: {shown(error)}") from error
@@ -387,6 +397,8 @@ class Unwrapper:
                 object.__setattr__(value, key, item)  # not setattr: the class may be frozen
             return value
         except ProtocolError:
+            raise
+        except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - the user's class decides
             return self._fail(error)

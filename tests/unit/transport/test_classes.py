@@ -66,6 +66,22 @@ def test_local_classes_are_sent_once_a_connection_and_keep_their_identity() -> N
     assert len(other.encode(message)) == 3
 
 
+def test_a_local_class_is_sent_once_also_for_values_that_cloudpickle_takes() -> None:
+    @dataclass
+    class Local:
+        held: Any
+
+    wrapper, decoder = RowWrapper(allow_pickle=True), Decoder(allow_pickle=True)
+    encoder = Encoder(wrapper)
+    for number in range(2):
+        rows = wrapper.wire_rows([(Local(samples.Plain(number)),), (Local(number),)], "c", "s", ["x"])
+        *defines, frame = encoder.encode(Bundle([WireBatch(1, 2, 3, rows)]))
+        assert [decoder.decode(define[HEADER_BYTES:]) for define in defines] == [None] * (not number)
+        bundle = decoder.decode(frame[HEADER_BYTES:])
+        assert isinstance(bundle, Bundle)
+        assert bundle.batches[0].rows == [(Local(samples.Plain(number)),), (Local(number),)]
+
+
 def test_a_class_of_a_module_pickled_by_value_is_sent() -> None:
     cloudpickle.register_pickle_by_value(samples)
     try:
