@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_SECONDS ?= 60
 PYTEST_ARGS ?=
+# a file of tests runs in one process, which keeps what its fixtures share; tests with processes of their own go one by one
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
 
 # the directories under mypy that have code already
 TYPED = $(foreach dir,pasps predictor_service topologies benchmarks deploy,$(if $(shell find $(dir) -name '*.py' 2>/dev/null | head -n 1),$(dir)))
@@ -31,10 +33,11 @@ test: lint types pytest ## everything CI runs: lint, types, all tests
 
 .PHONY: pytest
 pytest: $(VENV)/.dev java servers
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit tests/docs $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
 
 unit: $(VENV)/.dev ## the tests without processes and sockets
-	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit $(PYTEST_ARGS)
 
 integration: $(VENV)/.dev java servers ## the tests with real processes and sockets
 	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)

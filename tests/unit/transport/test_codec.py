@@ -119,7 +119,6 @@ def test_garbage_in_an_extension_is_a_protocol_error(code: int, body: bytes) -> 
         [[Ext(3, b"N.")]],
         [[[Ext(2, b"(I1\nl.")]]],
     ],
-    ids=repr,
 )
 def test_a_value_that_is_none_of_ours_is_a_protocol_error(rows: list[Any]) -> None:
     with pytest.raises(ProtocolError):

@@ -238,7 +238,7 @@ def nest(levels: int, inner: Any, wrap: Any) -> Any:
     return inner
 
 
-@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: {1: v, (): 0}, samples.Point], ids=str)
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: (v,), lambda v: {"k": v}, lambda v: {1: v, (): 0}, samples.Point])
 @pytest.mark.parametrize("beside", [[], [(1,)]], ids=["alone", "with others"])
 def test_what_is_nested_too_deep_is_refused_alone(wrap: Any, beside: list[tuple[Any, ...]]) -> None:
     deep = nest(64, 2**70, wrap)
