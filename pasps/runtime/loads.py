@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from math import isfinite
 
 from pasps.activation import Routing
 from pasps.config import Settings
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 from pasps.runtime.batch import Batch
-from pasps.runtime.executor import BoltExecutor, Executor
+from pasps.runtime.executor import BoltExecutor, CallAt, Executor
 from pasps.runtime.hosting import Hosting, Key, ReplicaState
 from pasps.runtime.inbox import Inbox
 from pasps.runtime.peer import Peer
 from pasps.runtime.tables import TableKeeper, queues_of
 from pasps.runtime.target import Target
+from pasps.runtime.waiting_executors import WaitingExecutor
 from pasps.transport.messages import Ask, Gave, Load
 
 
@@ -21,7 +24,7 @@ from pasps.transport.messages import Ask, Gave, Load
 class _Told:
     """What was last said of an inbox; `whole` is what had been done of it when the last whole second ended.
 
-    `replicas` take from it; the first of them is whose load this is to others.
+    `replicas` take from it; the first of them is whose load this is to others. `again`: a timer is set to say it once more.
     """
 
     replicas: list[BoltExecutor]
@@ -31,15 +34,17 @@ class _Told:
     each: float = 0.0
     whole: int = 0
     rate: int = 0
+    again: bool = False
 
 
 class LoadReports:
     """Feeds the load tables of this worker, and those of its peers.
 
-    What is queued goes out every interval; how many tuples were done goes out for whole seconds, as the paper has it.
+    What is queued goes out every interval; how many tuples were done goes out for whole seconds, as the paper has it. What is still
+    queued when it should be done is said again, although nobody had a turn: whoever takes it hangs, or finds no room.
     """
 
-    def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], stepped: set[Executor]) -> None:
+    def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], stepped: set[Executor], call_at: CallAt) -> None:
         self._clock = hosting.clock
         self._interval = Settings.from_config(hosting.blueprint.config).load_report_seconds
         self._index = {name: index for index, name in enumerate(hosting.blueprint.components)}
@@ -50,6 +55,7 @@ class LoadReports:
         self._due = self._second_due = 0.0
         self._residents = hosting.residents
         self._told: dict[Inbox, _Told] = {}
+        self._call_at = call_at
 
     def send_due(self) -> None:
         """Report if the interval is over; called after every pass, so an idle worker reports nothing."""
@@ -98,10 +104,22 @@ class LoadReports:
         waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
         at_a_time = 1 if inbox.one_at_a_time else max(1, len(inbox.takers))
         known = self._keeper.loads[key[0]].each[key[1]]
-        load = Load(self._index[key[0]], key[1], waiting * (told.each or known) / at_a_time, told.each, done)
+        # a call that is not over has taken so long already, whatever was known of calls before
+        paces = [executor.pace(now) for executor in told.replicas if isinstance(executor, WaitingExecutor)]
+        each = max(told.each or known, min((pace for pace in paces if isfinite(pace)), default=0.0))
+        load = Load(self._index[key[0]], key[1], waiting * each / at_a_time, told.each, done)
         self.take(key[0], load, now)
         for peer in self._peers.values():
             peer.load(load)
+        if inbox.count and not told.again:
+            told.again = True
+            self._call_at(now + max(self._interval, load.waiting), partial(self._say_again, inbox, told))
+
+    def _say_again(self, inbox: Inbox, told: _Told) -> None:
+        told.again = False
+        if inbox.count:
+            told.queued = -1
+            self._stepped.update(told.replicas)
 
     def take(self, component: str, load: Load, now: float | None = None) -> None:
         """A report, of a replica here or at a peer."""
@@ -183,11 +201,12 @@ class Lending:
         routing, loads = table.components[component], self._keeper.loads[component]
         there = [index for index in queues_of(routing) if routing.places[index] == peer.id]
         own = routing.places.index(self._me) if self._me in routing.places else None
-        if not there or (own is not None and inbox.count * loads.each[own] < LEAST_SECONDS):
+        now = self._clock.now()
+        if not there or (own is not None and max(inbox.count * loads.each[own], loads.waiting(own, now)) < LEAST_SECONDS):
             return 0
         target = self._targets[component][there[0]]
         mine, theirs = (sum(routing.places[replica] == worker for replica in routing.active) for worker in (self._me, peer.id))
-        share = min(inbox.count * theirs // (mine + theirs), target.room())
+        share = min(-(-inbox.count * theirs // (mine + theirs)), target.room())  # rounded up: who asks has nothing to do
         return self._send_on(inbox, target, share)
 
     def _send_on(self, inbox: Inbox, target: Target, share: int) -> int:

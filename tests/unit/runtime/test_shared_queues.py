@@ -17,6 +17,7 @@ from pasps.testing import PAUSE, StepOptions, StepRun
 
 SECONDS = 0.01
 MANY = 800
+FEW = 200
 
 
 class Numbers(Spout):
@@ -152,6 +153,24 @@ def test_a_slow_replica_does_what_is_left_when_the_quick_one_hangs(more: int) ->
     with StepRun(waiting(HangsAtLast, 2, 2), 1, inputs={"numbers": numbers}, config=config) as run:
         run.advance(10)
         assert shares(run)[1] >= more
+        assert run.left() == {"numbers": 1, "waits": 1}
+
+
+class HangsAtFirst(Waits):
+    concurrency = 1
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        await asyncio.sleep(100_000 if tup[0] == 0 else SECONDS)
+        self.emit([tup[0], self.ctx.task_index])
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 20])
+def test_other_workers_do_all_that_waits_behind_one_that_hangs(before: int) -> None:
+    config = {"topology.message.timeout.secs": 1_000_000}
+    numbers: list[Any] = [*rows(FEW)[1 : before + 1], [0], *rows(FEW)[before + 1 :]]
+    with StepRun(waiting(HangsAtFirst, 3, 3), 3, inputs={"numbers": numbers}, config=config) as run:
+        run.advance(FEW * SECONDS)
+        assert len(run.emitted["waits"]["default"]) == FEW - 1
         assert run.left() == {"numbers": 1, "waits": 1}
 
 
