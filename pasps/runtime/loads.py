@@ -136,7 +136,7 @@ _MOST_LOOKS = 256
 
 
 class Lending:
-    """Of one worker. One question for each bolt is under way at a time; after one in vain the next waits for news of loads."""
+    """Of one worker. One question for each bolt is under way at a time; whoever had nothing to give is asked again when it has news."""
 
     def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], targets: dict[str, list[Target]]) -> None:
         self._me = hosting.me
@@ -149,6 +149,7 @@ class Lending:
         self._keeper = keeper
         self._asked: dict[str, str] = {}  # by component: the peer whose answer is missing
         self._in_vain: dict[str, tuple[int, int]] = {}  # by component: versions of table and loads that promise nothing
+        self._empty: dict[str, set[str]] = {name: set() for name in hosting.blueprint.components}  # peers: all they have is in hand
 
     def dry(self, component: str) -> None:
         """Nothing waits in the component's inbox here, and somebody could take it: ask a peer for what waits there, if any does."""
@@ -159,33 +160,35 @@ class Lending:
         news = (table.version, loads.version)
         if self._in_vain.get(component) == news:
             return
-        peer = self._most_loaded(table.components[component], table.version, loads)
+        peer = self._most_loaded(table.components[component], table.version, loads, self._empty[component])
         if peer is None or not peer.send(Ask(self._index[component])):
             self._in_vain[component] = news
             return
         self._asked[component] = peer.id
 
-    def _most_loaded(self, routing: Routing, version: int, loads: LoadTable) -> Peer | None:
+    def _most_loaded(self, routing: Routing, version: int, loads: LoadTable, empty: set[str]) -> Peer | None:
         least, found = self._clock.now() + LEAST_SECONDS, None
         if not any(routing.places[replica] == self._me for replica in routing.active):
             return None
         for index, worker in enumerate(routing.places):
             peer = self._peers.get(worker)
             # whoever has not gone over to this table may not send here what it sends to others
-            if peer is not None and peer.marked >= version and loads.finish[index] > least:
+            if peer is not None and peer.marked >= version and worker not in empty and loads.finish[index] > least:
                 least, found = loads.finish[index], peer
         return found
 
-    def news(self, component: str) -> None:
-        """There is something new about loads, or a peer has gone over to the newest table."""
+    def news(self, component: str, peer: str = "") -> None:
+        """There is something new about loads, which that peer has told, or it has answered."""
+        self._empty[component].discard(peer)
         inbox = self._inboxes.get(component)
         if inbox is not None and not inbox.count and any(taker.may_take() for taker in inbox.takers):
             self.dry(component)
 
     def news_of_all(self) -> None:
-        """The same for every bolt."""
+        """A peer has gone over to the newest table: there may be something to have of every bolt."""
         for component in self._inboxes:
             self._in_vain.pop(component, None)
+            self._empty[component].clear()
             self.news(component)
 
     def asked(self, peer: Peer, component: str) -> None:
@@ -233,14 +236,12 @@ class Lending:
 
     def gave(self, peer: Peer, component: str, count: int) -> None:
         """The answer: what it gave has come before it."""
-        table = self._keeper.table
         if self._asked.get(component) != peer.id:
             return
         del self._asked[component]
-        if not count and table is not None:
-            self._in_vain[component] = (table.version, self._keeper.loads[component].version)
-        else:
-            self.news(component)
+        if not count:
+            self._empty[component].add(peer.id)
+        self.news(component)
 
     def link_lost(self, peer: str) -> None:
         """No answer will come from there."""

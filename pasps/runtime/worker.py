@@ -424,7 +424,7 @@ class Worker:
         self._courier.arrived(bundle.acks, bundle.fails)
         for load in bundle.loads:
             self._loads.take(self._names[load.component], load)
-            self._lending.news(self._names[load.component])
+            self._lending.news(self._names[load.component], peer.id)
 
     def _take_early(self) -> None:
         """What was routed by tables that this worker has applied meanwhile."""

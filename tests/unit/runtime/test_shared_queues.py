@@ -174,6 +174,27 @@ def test_other_workers_do_all_that_waits_behind_one_that_hangs(before: int) -> N
         assert run.left() == {"numbers": 1, "waits": 1}
 
 
+class SlowOnOne(Bolt):
+    outputs = ["number", "replica"]
+    concurrency = 1
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        await asyncio.sleep(200 * SECONDS if self.ctx.worker_id == "w2" else SECONDS)
+        self.emit([tup[0], self.ctx.task_index])
+
+
+def test_a_worker_with_a_long_call_and_nothing_queued_hides_no_other_that_has_much() -> None:
+    numbers = [each for row in rows(FEW) for each in [row] * 20 + [PAUSE(20 * SECONDS / 1.8)]]
+    line = waiting(SlowOnOne, 3, 3, Grouping.LOCAL_OR_SHUFFLE)
+    with StepRun(line, 3, inputs={"numbers": numbers}, config={"topology.message.timeout.secs": 1_000_000}) as run:
+        run.advance(FEW * 20 * SECONDS / 1.8)
+        on = Counter({"w0": 0, "w1": 0, "w2": 0})
+        for name, worker in run.workers.items():
+            on[name] = sum(sum(replica.executed.values()) for replica in take_counts(worker, 1).replicas if replica.component == "waits")
+        assert on["w0"] + on["w1"] > 0.95 * FEW * 20, on
+        assert min(on["w0"], on["w1"]) > 0.4 * FEW * 20, on
+
+
 def test_replicas_that_compute_take_turns() -> None:
     numbers: list[Any] = [each for row in rows(90) for each in (row, PAUSE(0.01))]
     with StepRun(waiting(Computes, 3, 6), 1, inputs={"numbers": numbers}) as run:
