@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from math import isfinite
+from math import ceil, isfinite
 
 from pasps.activation import Routing
 from pasps.config import Settings
@@ -208,9 +208,15 @@ class Lending:
         if not there or (own is not None and max(inbox.count * loads.each[own], loads.waiting(own, now)) < LEAST_SECONDS):
             return 0
         target = self._targets[component][there[0]]
-        mine, theirs = (sum(routing.places[replica] == worker for replica in routing.active) for worker in (self._me, peer.id))
-        share = min(-(-inbox.count * theirs // (mine + theirs)), target.room())  # rounded up: who asks has nothing to do
+        mine, theirs = (self._speed(inbox, routing, loads, worker) for worker in (self._me, peer.id))
+        share = min(ceil(inbox.count * theirs / (mine + theirs)), target.room())  # rounded up: who asks has nothing to do
         return self._send_on(inbox, target, share)
+
+    @staticmethod
+    def _speed(inbox: Inbox, routing: Routing, loads: LoadTable, worker: str) -> float:
+        """Tuples that the active replicas of a worker do in a second; those that compute, together as many as one."""
+        active = sum(routing.places[replica] == worker for replica in routing.active)
+        return (min(active, 1) if inbox.one_at_a_time else active) / loads.each[routing.places.index(worker)] if active else 0.0
 
     def _send_on(self, inbox: Inbox, target: Target, share: int) -> int:
         """Send so many of the oldest rows there; what cannot travel stays, and is not looked at for long."""

@@ -195,6 +195,19 @@ def test_a_worker_with_a_long_call_and_nothing_queued_hides_no_other_that_has_mu
         assert min(on["w0"], on["w1"]) > 0.4 * FEW * 20, on
 
 
+def test_a_slow_worker_is_given_only_what_it_does_while_the_others_do_the_rest() -> None:
+    config = {"topology.message.timeout.secs": 1_000_000}
+    line = waiting(SlowOnOne, 3, 3, Grouping.LOCAL_OR_SHUFFLE)
+    # first some by which each worker learns how long it takes
+    with StepRun(line, 3, inputs={"numbers": [*rows(30), PAUSE(100), *rows(FEW)]}, config=config) as run:
+        run.advance(100)
+        most = 0
+        for _ in range(10):
+            run.advance(SECONDS)
+            most = max(most, run.workers["w2"].residents.inboxes["waits"].count)
+        assert most < FEW / 20
+
+
 def test_replicas_that_compute_take_turns() -> None:
     numbers: list[Any] = [each for row in rows(90) for each in (row, PAUSE(0.01))]
     with StepRun(waiting(Computes, 3, 6), 1, inputs={"numbers": numbers}) as run:
