@@ -11,7 +11,7 @@ from pasps.config import Settings
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, CallAt, Executor
-from pasps.runtime.hosting import Hosting, Key, ReplicaState
+from pasps.runtime.hosting import Hosting, ReplicaState
 from pasps.runtime.inbox import Inbox
 from pasps.runtime.peer import Peer
 from pasps.runtime.tables import TableKeeper, queues_of
@@ -24,7 +24,7 @@ from pasps.transport.messages import Ask, Gave, Load
 class _Told:
     """What was last said of an inbox; `whole` is what had been done of it when the last whole second ended.
 
-    `replicas` take from it; the first of them is whose load this is to others. `again`: a timer is set to say it once more.
+    `replicas` take from it. `again`: a timer is set to say it once more.
     """
 
     replicas: list[BoltExecutor]
@@ -97,18 +97,24 @@ class LoadReports:
             self._report(inbox, told, rate, now)
 
     def _report(self, inbox: Inbox, told: _Told, done: int | None, now: float) -> None:
-        first = told.replicas[0]
-        key: Key = (first.plan.id, first.replica)
-        if (self._residents.inboxes.get(key[0]) is not inbox) if inbox.shared else (self._hosting.state(key) is not ReplicaState.ACTIVE):
-            return
+        component, table = told.replicas[0].plan.id, self._keeper.table
+        if inbox.shared:
+            places = () if table is None else table.components[component].places
+            if self._residents.inboxes.get(component) is not inbox or self._hosting.me not in places:
+                return  # what is left of a bolt that is to live elsewhere: the name of its inbox is another worker's by now
+            index = places.index(self._hosting.me)
+        else:
+            index = told.replicas[0].replica
+            if self._hosting.state((component, index)) is not ReplicaState.ACTIVE:
+                return
         waiting = inbox.count + sum(executor.in_hand for executor in told.replicas)
         at_a_time = 1 if inbox.one_at_a_time else max(1, len(inbox.takers))
-        known = self._keeper.loads[key[0]].each[key[1]]
+        known = self._keeper.loads[component].each[index]
         # a call that is not over has taken so long already, whatever was known of calls before
         paces = [executor.pace(now) for executor in told.replicas if isinstance(executor, WaitingExecutor)]
         each = max(told.each or known, min((pace for pace in paces if isfinite(pace)), default=0.0))
-        load = Load(self._index[key[0]], key[1], waiting * each / at_a_time, told.each, done)
-        self.take(key[0], load, now)
+        load = Load(self._index[component], index, waiting * each / at_a_time, told.each, done)
+        self.take(component, load, now)
         for peer in self._peers.values():
             peer.load(load)
         if inbox.count and not told.again:

@@ -354,6 +354,32 @@ def test_what_waits_for_a_replica_that_could_not_be_started_is_done_although_it_
         assert [report.index for report in run.journal.of("parked") if report.component == "second"][-1] == 1
 
 
+class TakesLong(Waits):
+    concurrency = 1
+
+    async def process(self, tup: Tuple) -> None:  # type: ignore[override]
+        await asyncio.sleep(0.5)
+
+
+def test_what_is_left_where_a_replica_has_gone_home_is_nobody_elses_load() -> None:
+    numbers: list[Any] = [PAUSE(1), *rows(50)]
+    with StepRun(waiting(TakesLong, 2, 2, Grouping.SHUFFLE), 3, inputs={"numbers": numbers}, options=StepOptions(replays=9)) as run:
+        run.kill("w1")
+        run.settle()
+        run.advance(4)
+        away = run.controller.table.components["waits"].places[0]
+        run.restart("w1")
+        run.advance(2)
+        assert run.controller.table.components["waits"].places[0] == "w1" != away
+        assert run.workers[away].residents.inboxes["waits"].count > 5
+        for _ in range(20):
+            run.advance(0.1)
+            home = run.workers["w1"]
+            seen = home.keeper.loads["waits"].waiting(0, run.clock.peek())
+            assert seen < (home.residents.inboxes["waits"].count + 3) * 0.5
+        run.run_to_end()
+
+
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_queue_whose_last_replica_goes_home_is_reported_no_more(workers: int) -> None:
     numbers: list[Any] = [each for row in rows(300) for each in (row, PAUSE(0.01))]
