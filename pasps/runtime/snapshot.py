@@ -40,12 +40,21 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
 
 
 def activity(worker: Worker) -> tuple[int, ...]:
-    """Numbers that change whenever any counter does: much cheaper than to take them all, for a worker that is idle."""
-    table, bolts, spouts = worker.keeper.table, worker.residents.executors.values(), worker.residents.spouts.values()
+    """Numbers that change whenever any counter does: much cheaper than to take them all, for a worker that is idle.
+
+    What grows while another falls is no part of one sum with it.
+    """
+    table, residents = worker.keeper.table, worker.residents
+    bolts, spouts, links = residents.executors.values(), residents.spouts.values(), worker.peers.values()
     return (
         0 if table is None else table.version,
         sum(sum(bolt.inbox.received.values()) for bolt in bolts),
-        sum(bolt.meter.acked + bolt.meter.failed + bolt.meter.errors + bolt.inbox.count for bolt in bolts),
+        sum(bolt.inbox.count for bolt in bolts),
+        sum(bolt.in_hand for bolt in bolts),
+        sum(sum(bolt.meter.executed.values()) for bolt in bolts),
+        sum(bolt.meter.acked + bolt.meter.failed + bolt.meter.errors for bolt in bolts),
+        sum(sum(link.got.values()) for link in links),
+        sum(sum(link.sent.values()) for link in links),
         sum(spout.collector.sent + spout.collector.count for spout in spouts),
         sum(spout.meter.acked + spout.meter.failed + spout.meter.errors for spout in spouts),
         sum(spout.collector.saves for spout in spouts),

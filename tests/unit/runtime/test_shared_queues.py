@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pasps import Bolt, Grouping, Spout, Topology, TopologyContext, Tuple
 from pasps.api.groupings import GroupingSpec
 from pasps.metrics import ReplicaCounts
 from pasps.runtime.hosting import ReplicaState
-from pasps.runtime.snapshot import take_counts
+from pasps.runtime.snapshot import activity, take_counts
 from pasps.testing import PAUSE, StepOptions, StepRun
 
 SECONDS = 0.01
@@ -262,6 +263,7 @@ class AsksWhereItGoes(Bolt):
     async def process(self, tup: Tuple) -> None:  # type: ignore[override]
         self.emit([tup[0]], need_task_ids=True)
         await asyncio.sleep(0.5)
+        self.emit([tup[0], self.ctx.task_index])
 
 
 @pytest.mark.parametrize("tracked", [True, False])
@@ -359,6 +361,24 @@ class TakesLong(Waits):
 
     async def process(self, tup: Tuple) -> None:  # type: ignore[override]
         await asyncio.sleep(0.5)
+        self.emit([tup[0], self.ctx.task_index])
+
+
+@pytest.mark.parametrize("seed", [29, 34])
+def test_no_count_changes_behind_an_unchanged_activity(seed: int) -> None:
+    """Of a worker that dies the counts are those that it last told by itself, which it does when its activity has changed."""
+    random = Random(seed)
+    numbers: list[Any] = [each for row in rows(300) for each in (row, PAUSE(0.1 if random.random() < 0.1 else 0))]
+    options = StepOptions(tracked=False, seed=seed, delays=True)
+    with StepRun(waiting(TakesLong, 3, 3, Grouping.SHUFFLE), 3, inputs={"numbers": numbers}, options=options) as run:
+        told: dict[str, tuple[Any, Any]] = {}
+        for _ in range(200):
+            run.advance(0.05)
+            for name, worker in run.workers.items():
+                now, counts = activity(worker), take_counts(worker, 1)
+                before, last = told.get(name, (None, None))
+                assert now != before or counts == last
+                told[name] = now, counts
 
 
 def test_what_is_left_where_a_replica_has_gone_home_is_nobody_elses_load() -> None:
