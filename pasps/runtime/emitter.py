@@ -244,14 +244,19 @@ class Emitter:
         What cannot travel waits for this worker's own, if it has one.
         """
         rest: Batch | None = batch
-        stays = any(target.here for target in lane.open) and self.trial is not None and bool(self.trial.errors(batch.rows))
         for target in lane.open:
-            if rest is not None and id(target) not in full and (target.here or not stays):
+            if rest is not None and id(target) not in full and not self._stays(lane, rest, target):
                 rest.task = target.task
                 rest = target.send(rest)
                 if rest is not None:
                     full.add(id(target))
         return rest
+
+    def _stays(self, lane: Lane, batch: Batch, target: Target) -> bool:
+        """Whether some row that would go there now cannot, and may wait for this worker's own queue. What has no room is not tried."""
+        if target.here or self.trial is None or (room := target.room()) <= 0 or not any(other.here for other in lane.open):
+            return False
+        return bool(self.trial.errors(batch.rows[:room]))
 
     def unpark(self) -> bool:
         """Send what has credit now, in order for each target; True when nothing is held back any more."""
@@ -260,12 +265,10 @@ class Emitter:
         for lane, batch in held:
             target = lane.targets[batch.task]
             if lane.shared:
-                before = len(stuck)
                 rest = self._offer_round(lane, batch, stuck)
                 if rest is not None:
-                    if len(stuck) > before:
-                        for other in lane.open:
-                            other.wait(self._wake)
+                    for other in lane.open:
+                        other.wait(self._wake)
                     self.parked.append((lane, rest))
                 continue
             rest = batch if id(target) in stuck else target.send(batch)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Stream, Topology, Tuple, bolt
+from pasps.runtime.batch import Batch
 from pasps.testing import CompletedTopology, StepRun, complete_topology
+from pasps.transport.codec import Trial
 
 LARGE = "x" * 2**21
 
@@ -275,3 +277,71 @@ def test_a_queue_gives_others_what_can_travel_and_keeps_the_rest() -> None:
             name: sum(sum(ex.meter.executed.values()) for ex in worker.residents.replicas("slow")) for name, worker in run.workers.items()
         }
         assert min(executed.values()) > 20
+
+
+class Swallows:
+    """A door behind which nobody takes anything of itself."""
+
+    def accept(self, batch: Batch, weight: int = 0) -> None:
+        pass
+
+
+class Line(Topology):
+    numbers = Numbers.spec()
+    several_ = several.spec(inputs=[numbers])
+    beside = seen.spec(inputs=[several_])  # its place lets the first replica of the next be in the worker of `several_`
+    seen_ = seen.spec(inputs={several_: Grouping.LOCAL_OR_SHUFFLE}, par=2)
+
+
+def test_what_waits_for_its_own_workers_queue_goes_when_there_is_room_although_others_had_some_before() -> None:
+    with StepRun(Line, 2, inputs={"numbers": []}) as run:
+        run.run_until_idle()
+        executor = next(
+            worker.residents.executors["several_", 0] for worker in run.workers.values() if "several_" in worker.residents.inboxes
+        )
+        emitter = executor.emitter
+        port = emitter.ports["default"]
+        del port.lanes[0]
+        here, there = port.lanes[0].open
+        assert here.here
+        for target in (here, there):
+            target.door, target.limit = Swallows(), 4
+        for values in ([(n, "plain") for n in range(8)], [(n, "plain") for n in range(5)], [(0, handle())]):
+            emitter.route(port, Batch(-1, -1, executor.slots[0].task_id, values))
+        assert len(emitter.parked) == 2
+        here.release(2)
+        there.release(4)  # one more than what can travel needs
+        run.run_until_idle()
+        assert len(emitter.parked) == 1
+        here.release(1)
+        run.run_until_idle()
+        assert not emitter.parked
+
+
+class Many(Bolt):
+    outputs = ["number", "value"]
+
+    def process(self, tup: Tuple) -> None:
+        for number in range(1000):
+            self.emit([number, "plain"])
+
+
+class Parked(Topology):
+    config = {"topology.executor.receive.buffer.size": 32}
+    numbers = Numbers.spec()
+    many = Many.spec(inputs=[numbers])
+    slow = Slow.spec(inputs={many: Grouping.SHUFFLE}, par=8)
+
+
+def test_what_finds_no_room_is_not_tried_again_each_time_somebody_takes_a_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, errors = [0], Trial.errors
+
+    def counted(self: Trial, rows: list[Any], *where: Any) -> Any:
+        tried[0] += len(rows)
+        return errors(self, rows, *where)
+
+    monkeypatch.setattr(Trial, "errors", counted)
+    with StepRun(Parked, 2, inputs={"numbers": [[0]]}) as run:
+        run.run_to_end()
+        assert run.counts()["slow"].executed == 1000
+        assert tried[0] <= 2 * 1000
