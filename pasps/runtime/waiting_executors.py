@@ -232,7 +232,7 @@ class WaitingExecutor(BoltExecutor):
     def late_calls(self, seconds: float) -> list[tuple[int, str]]:
         """Calls that have not come back for longer than that, each said once: the task, and how long it is, and where."""
         found, now = [], self.clock.now()
-        for work in self._calls:
+        for work in self._calls.difference(self._finished):  # the loop may have stood still since they came back
             if work.begun and not work.told and now - work.begun > seconds:
                 work.told = True
                 found.append((work.slot.task_id, f"a call has not come back for {now - work.begun:.0f} s{self.whereabouts()}"))

@@ -140,6 +140,37 @@ def test_a_call_on_a_thread_that_does_not_come_back_is_told_once_with_its_line()
     assert "topology.message.timeout.secs is 30" in told[0]
 
 
+def test_a_call_that_came_back_while_its_worker_stood_still_is_not_told() -> None:
+    go_on, begun = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+
+    class Waits(Bolt):
+        execution = "thread"
+
+        def process(self, tup: Tuple) -> None:
+            begun[tup.values[0]].set()
+            go_on[tup.values[0]].wait(20)
+
+    class Topo(Topology):
+        config = {"topology.message.timeout.secs": 30}
+        numbers = Numbers.spec()
+        bolt = Waits.spec(inputs=[numbers])
+
+    with StepRun(Topo, 1, inputs={"numbers": rows(2)}) as run:
+        while not begun[0].is_set():
+            run.step()
+        for _ in range(10):  # the second is ready for the thread
+            run.step()
+        go_on[0].set()
+        assert begun[1].wait(20)
+        run.clock.advance_to(run.clock.peek() + 100)
+        for _ in range(10):
+            run.step()
+        told = [report.text for report in run.journal.of("error") if "has not come back" in report.text]
+        go_on[1].set()
+    assert len(told) == 1
+    assert "go_on[tup.values[0]].wait(20)" in told[0]
+
+
 def test_an_awaited_call_that_does_not_come_back_is_told_once() -> None:
     class Waits(Bolt):
         async def process(self, tup: Tuple) -> None:
