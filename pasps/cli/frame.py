@@ -19,7 +19,8 @@ WINDOW_SECONDS = 1.0
 class ComponentFrame:
     """One component. Rates, `execute_seconds` (mean for one tuple) and `busy` are of the last moment, the rest since the start.
 
-    `busy` is the share of time in which its active replicas execute; None for a spout. `blocks`: see `ComponentStats`.
+    `busy` is the share of time in which its active replicas execute, at most 1 (a call counts when it ends); None for a spout.
+    `blocks`: see `ComponentStats`.
     """
 
     name: str
@@ -153,7 +154,7 @@ def _component(shape: ComponentShape, now: ComponentStats, old: Stats, new: Stat
     before, after = old.components[shape.id], new.components[shape.id]
     executed = after.executed - before.executed
     seconds = after.execute_seconds * after.executed - before.execute_seconds * before.executed
-    room = now.active * shape.concurrency
+    room = (before.active + after.active) / 2 * shape.concurrency
     return ComponentFrame(
         name=shape.id,
         is_spout=shape.is_spout,
@@ -169,7 +170,7 @@ def _component(shape: ComponentShape, now: ComponentStats, old: Stats, new: Stat
         emitted_per_second=_rate(after.emitted - before.emitted, span),
         executed_per_second=_rate(executed, span),
         execute_seconds=max(0.0, seconds) / executed if executed > 0 else now.execute_seconds,
-        busy=None if shape.is_spout or not room else _rate(seconds, span) / room,
+        busy=None if shape.is_spout or not room else min(1.0, _rate(seconds, span) / room),
         blocks=now.blocks,
     )
 

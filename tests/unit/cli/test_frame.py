@@ -25,6 +25,18 @@ def test_the_mean_execute_time_is_that_of_the_last_moment() -> None:
     assert now.execute_seconds == pytest.approx(0.003)
 
 
+def test_replicas_that_come_or_go_meanwhile_count_by_half() -> None:
+    frames = Frames(shapes(blueprint()), 1)
+    frames.next(stats(1, doubled={"active": 4}), 1, ())
+    shown = frames.next(stats(2, doubled={"active": 2, "executed": 100, "execute_seconds": 0.015}), 1, ())
+    assert shown.components[1].busy == pytest.approx(0.5)
+
+
+def test_nobody_is_busier_than_all_of_the_time() -> None:
+    shown = frame(doubled={"executed": 1, "execute_seconds": 60.0})
+    assert shown.components[1].busy == 1.0
+
+
 def test_components_come_in_topological_order_and_a_spout_is_never_busy() -> None:
     spout, bolt = frame().components
     assert (spout.name, spout.is_spout, spout.busy) == ("numbers", True, None)
