@@ -55,7 +55,7 @@ def _measured(bolt: BoltInterval, interval: Interval, known: ExecutionTime, fewe
     now = sum(each.active for each in interval.bolts.values())
     note = (
         f"oversubscribed: {live:.4g} s with {now} active replicas of all bolts, {known.seconds:.4g} s with {fewer}, "
-        f"while the cores were {interval.busy:.0%} busy; more replicas would not help"
+        f"while the cores were {interval.busy:.0%} busy; the smaller one is kept"
     )
     return ExecutionTime(known.seconds, "last", note if live > known.seconds * _RISE else "")
 
