@@ -179,7 +179,12 @@ DEFINITIONS: Sequence[Definition] = (
     Definition("the same by the loop", False, _decided_text, "Of these, what the loop's own decisions did."),
     Definition("decisions", False, _decisions_text, "Cycles are made at the end of an interval, corrections in between."),
     Definition("forecasts", False, _forecasts_text, "Cycles that had one, by the model that made it, or by what stood in for it."),
-    Definition("held", False, lambda measures: count_text(measures.decisions.held), "Decisions that left everything as it was."),
+    Definition(
+        "held",
+        False,
+        lambda measures: count_text(measures.decisions.held),
+        "Decisions that left everything as it was; a bolt that is held by hand is none.",
+    ),
     Definition(
         "changes that failed",
         False,
