@@ -72,7 +72,7 @@ def frame_lines(frame: Frame) -> list[str]:
     """What is counted of the whole topology since the start."""
     lines = [
         f"events in  {frame.emitted:,}   acked {frame.acked:,}   failed {frame.failed:,}   replayed {frame.replayed:,}",
-        f"rate       {rate_text(frame.emitted / frame.seconds if frame.seconds else 0.0)} events/s",
+        f"rate       {rate_text(frame.emitted / frame.seconds if frame.seconds else 0.0)} events/s   (whole run, as executed/s)",
     ]
     if frame.latency_p50 is not None:
         shown = [("p50", frame.latency_p50), ("p95", frame.latency_p95), ("p99", frame.latency_p99), ("mean", frame.latency_mean)]

@@ -104,7 +104,7 @@ def test_status_shows_components_totals_workers_and_errors() -> None:
     lines = shown.splitlines()
     assert lines[0] == "doubling: running, up 0:01:05, process 1"
     assert lines[4].split() == ["doubled", "0", "130", "0", "2", "2/4", "0", "µs", "2.0"]
-    assert "rate       10 events/s" in lines
+    assert "rate       10 events/s   (whole run, as executed/s)" in lines
     assert "in flight  7" in lines
     assert "workers    1 of 1: w0 (process 41)" in lines
     assert "errors     2; the last:" in lines

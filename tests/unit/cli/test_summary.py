@@ -21,7 +21,7 @@ def test_it_tells_how_it_ended_each_component_and_the_totals() -> None:
     assert lines[1] == "doubling: finished: every spout is at its end and everything is done after 2.0 s"
     assert lines[5].split() == ["doubled", "0", "1,000", "0", "0", "2/4", "120", "µs", "500"]
     assert "events in  1,000   acked 1,000   failed 0   replayed 0" in lines
-    assert "rate       500 events/s" in lines
+    assert "rate       500 events/s   (whole run, as executed/s)" in lines
     assert "latency    p50 3.0 ms   p95 20.0 ms   p99 1.5 s   mean 4.0 ms   (until the last ack, whole run)" in lines
     assert "last 10 s  p50 -   p95 -   p99 -   mean -" in lines
     assert "lost" not in text
