@@ -58,6 +58,7 @@ def activity(worker: Worker) -> tuple[int, ...]:
         sum(spout.collector.sent + spout.collector.count for spout in spouts),
         sum(spout.meter.acked + spout.meter.failed + spout.meter.errors for spout in spouts),
         sum(spout.collector.saves for spout in spouts),
+        sum(spout.reopened for spout in spouts),
     )
 
 
@@ -70,7 +71,8 @@ def _by_edge(batches: list[Any]) -> dict[int, int]:
 
 def _spout_counts(worker: Worker, spout: SpoutExecutor) -> ReplicaCounts:
     counts = spout.counts(worker.id, "ACTIVE" if spout.awake else "INACTIVE")
-    counts.queued = spout.collector.count
+    # the end of the topology must not be seen between a failure and what the spout makes of it
+    counts.queued = spout.collector.count + (spout.awake and spout.reopened)
     counts.pending = len(spout.fates.ledger)
     if spout.awake and not spout.finished:
         spout.note_held_back()

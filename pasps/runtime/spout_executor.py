@@ -283,7 +283,7 @@ class SpoutExecutor(Executor):
     __slots__ = (
         "_backlog", "_call_at", "_complain_at", "_emitted_at", "_error_wait", "_kept", "_kept_saves", "_report",
         "_timer_at", "_untracked_done", "_wait", "_wake_at", "awake", "collector", "fates", "finished", "instance",
-        "max_pending", "most", "task_id", "tracking",
+        "max_pending", "most", "reopened", "task_id", "tracking",
     )  # fmt: skip
 
     def __init__(
@@ -304,6 +304,8 @@ class SpoutExecutor(Executor):
         self.collector: SpoutCollector
         self.awake = False
         self.finished = False
+        self.reopened = False
+        """A failure has woken it from its end, and it was not asked since: it may have something to emit again."""
         self.tracking = True
         self.max_pending: int | None = None
         self.most = 512
@@ -364,6 +366,7 @@ class SpoutExecutor(Executor):
         """
         collector, now = self.collector, self.clock.now
         first = before = collector.sent + collector.count
+        self.reopened = False
         collector.open()
         try:
             next_tuple = self.instance.next_tuple
@@ -503,6 +506,7 @@ class SpoutExecutor(Executor):
             self.fates.tell_failed(entries, lost)
         finally:
             self.collector.close()
+        self.reopened = self.reopened or self.finished
         self.finished = False
         self._wake_at = 0.0  # there is something to emit again, whatever it asked for before
         if self.awake or self.collector.count:  # what was emitted in `fail` goes out even if the spout is asleep

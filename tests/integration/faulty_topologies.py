@@ -40,6 +40,30 @@ class WithFragile(Topology):
     sink = WriteDown.spec(inputs=[fragile])
 
 
+class Stubborn(Bolt):
+    """Passes the last number on at the two thousandth try."""
+
+    outputs = ("n", "key")
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.last, self.tries = conf["test.total"] - 1, 0
+
+    def process(self, tup: Tuple) -> None:
+        if tup.values[0] == self.last:
+            self.tries += 1
+            if self.tries < 2000:
+                raise ValueError("not yet")
+        self.emit(tup.values)
+
+
+class WithStubborn(Topology):
+    """On two workers the failures come from the other one."""
+
+    numbers = Numbers.spec()
+    stubborn = Stubborn.spec(inputs={numbers: Grouping.GLOBAL})
+    sink = WriteDown.spec(inputs=[stubborn])
+
+
 class HoldsAFile(Bolt):
     """A keyed task that cannot be pickled."""
 

@@ -16,6 +16,7 @@ from tests.integration.faulty_topologies import (
     Unmovable,
     WithForgets,
     WithFragile,
+    WithStubborn,
     everything,
 )
 from tests.integration.flow_topologies import WithCuts
@@ -39,6 +40,16 @@ def test_a_bolt_that_raises_fails_its_tuple_and_goes_on(tmp_path: Path) -> None:
     assert "ValueError: cannot digest" in errors[0].text
     assert 'raise ValueError(f"cannot digest {n}")' in errors[0].text
     assert len(errors) <= 2 * 6, "errors are not throttled"
+
+
+def test_what_fails_again_and_again_on_another_worker_is_waited_for(tmp_path: Path) -> None:
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(WithStubborn, config=config(tmp_path, total=10))
+        finish(running)
+        stats = running.stats()
+    assert stats.components["stubborn"].replicas[0].worker != stats.components["numbers"].replicas[0].worker
+    assert sorted(row[0] for row in rows(tmp_path)) == list(range(10))
+    assert (stats.acked, stats.failed, stats.replayed, stats.pending) == (10, 1999, 1999, 0)
 
 
 def test_a_task_that_cannot_move_stops_set_active_before_anything_changes(tmp_path: Path) -> None:

@@ -49,8 +49,7 @@ def test_a_rise_with_the_replicas_on_busy_cores_is_not_chased_and_said() -> None
     found = course(of(10, 0.1, active=2, busy=0.5), of(10, 0.2, active=4, busy=0.95))
     assert (found.seconds, found.source) == (pytest.approx(0.1), "last")
     assert found.note == (
-        "oversubscribed: 0.2 s with 4 active replicas of all bolts, 0.1 s with 2, "
-        "while the cores were 95% busy; the smaller one is kept"
+        "oversubscribed: 0.2 s with 4 active replicas of all bolts, 0.1 s with 2, while the cores were 95% busy; the smaller one is kept"
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from pasps import BatchBolt, Bolt, EndOfInput, Grouping, Spout, Topology, Tuple, bolt
+from pasps.metrics import ReplicaCounts
+from pasps.runtime.snapshot import take_counts
 from pasps.testing import PAUSE, StepOptions, StepRun, complete_topology
 from tests.unit.runtime.parts import Explode, Forward, Numbers, add_one, rows
 
@@ -269,6 +271,74 @@ def test_no_more_than_max_spout_pending_are_in_flight() -> None:
         run.run_to_end()
         assert spout.most == 7
         assert sorted(run.verdicts.acked["numbers"]) == list(range(100))
+
+
+class Again(Spout):
+    """One tuple, emitted again as often as it fails."""
+
+    outputs = ["number"]
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.left = [0]
+
+    def next_tuple(self) -> None:
+        if not self.left:
+            raise EndOfInput
+        self.emit([self.left.pop()], tup_id=0)
+
+    def fail(self, tup_id: Any) -> None:
+        self.left.append(tup_id)
+
+
+class Refuses(Bolt):
+    """Takes what it is given at the fifth try."""
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.tries = 0
+
+    def process(self, tup: Tuple) -> None:
+        self.tries += 1
+        if self.tries < 5:
+            raise ValueError("not yet")
+
+
+def test_at_no_moment_between_a_failure_and_the_replay_is_nothing_left() -> None:
+    class Refused(Topology):
+        numbers = Again.spec()
+        refuses = Refuses.spec(inputs={numbers: Grouping.GLOBAL})
+
+    with StepRun(Refused, 2) as run:
+
+        def spout() -> ReplicaCounts:
+            counts = (replica for worker in run.workers.values() for replica in take_counts(worker, 1).replicas)
+            return next(replica for replica in counts if replica.component == "numbers")
+
+        while not spout().pending:
+            run.step()
+        while not run.verdicts.acked["numbers"]:
+            assert spout().pending or spout().queued
+            run.step()
+        assert (len(run.verdicts.failed["numbers"]), spout().pending, spout().queued) == (4, 0, 0)
+
+
+def test_a_spout_that_gives_a_failed_tuple_up_after_its_end_has_nothing_left() -> None:
+    class GivesUp(Again):
+        def fail(self, tup_id: Any) -> None:
+            pass
+
+    class Refused(Topology):
+        numbers = GivesUp.spec()
+        refuses = Refuses.spec(inputs={numbers: Grouping.GLOBAL})
+
+    for drains in (False, True):
+        with StepRun(Refused, 2) as run:
+            if drains:
+                while not run.verdicts.failed["numbers"]:
+                    run.step()
+                run.drain()
+            else:
+                run.run_to_end()
+            assert [take_counts(worker, 1).replicas[-1].queued for worker in run.workers.values()] == [0, 0]
 
 
 def test_without_ackers_everything_is_acked_at_once() -> None:
