@@ -27,7 +27,9 @@ MOST_CONNECTIONS = 64
 IDLE_SECONDS = 300.0
 """After so long without a whole request a connection is closed."""
 GREETING_SECONDS = 10.0
-"""So long a connection that must begin with `hello` may take for that; strangers must not use up the connections."""
+"""So long a connection that must begin with `hello` may take for that."""
+MOST_STRANGERS = 64
+"""So many may be about to greet; then the oldest is closed. Who has the token greets at once, and strangers use up no connections."""
 WRITE_SECONDS = 10.0
 """So long an answer waits for its reader."""
 _NO_GREETING = "expected the verb 'hello' with the right token first"
@@ -50,6 +52,7 @@ class ControlSocket:
         self._token = token
         self._server: asyncio.Server
         self._connections: set[asyncio.Task[Any]] = set()
+        self._strangers: dict[asyncio.Task[Any], None] = {}  # of those, who has not greeted, in order of arrival
         self._answering = 0
         self._news = News()
 
@@ -101,48 +104,62 @@ class ControlSocket:
         assert task is not None
         self._connections.add(task)
         try:
-            if len(self._connections) > MOST_CONNECTIONS:
-                await _send(writer, refusal(BusyError(f"{MOST_CONNECTIONS} connections are open already; close some of them")))
-            else:
+            if self._token is None or await self._greeted(task, reader, writer):
                 await self._serve(reader, writer)
         except (OSError, TimeoutError) as error:
             _log.debug("control connection: %s", error)
             writer.transport.abort()
         except asyncio.CancelledError:
-            # by `close`; asyncio would log it
+            # by `close`, or as the oldest stranger; asyncio would log it
             writer.transport.abort()
         finally:
             self._connections.discard(task)
             writer.close()
 
+    async def _greeted(self, task: asyncio.Task[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Whether a connection begins with the token."""
+        if len(self._strangers) >= MOST_STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cancel()
+        self._strangers[task] = None
+        try:
+            request = await self._request(reader, writer, GREETING_SECONDS)
+            if request is None:
+                return False
+            known = self._is_greeting(request)
+            await _send(writer, {"ok": True, "result": {}} if known else refusal(AuthenticationError(_NO_GREETING)))
+            return known
+        finally:
+            self._strangers.pop(task, None)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        known = self._token is None
-        while True:
-            try:
-                async with asyncio.timeout(IDLE_SECONDS if known else GREETING_SECONDS):
-                    line = await reader.readline()
-            except ValueError:
-                await _send(writer, refusal(ProtocolError(f"expected a request of at most {MOST_REQUEST_BYTES} bytes, got a longer one")))
-                return
-            if not line.endswith(b"\n"):
-                return
+        if len(self._connections) - len(self._strangers) > MOST_CONNECTIONS:
+            await _send(writer, refusal(BusyError(f"{MOST_CONNECTIONS} connections are open already; close some of them")))
+            return
+        while (request := await self._request(reader, writer, IDLE_SECONDS)) is not None:
             self._answering += 1
             try:
-                try:
-                    request = msgspec.json.decode(line, type=Request)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    await _send(writer, refusal(InvalidError(f'expected {{"verb": ..., "arguments": {{...}}}} on a line: {error}')))
-                    return
-                if not known:
-                    known = self._is_greeting(request)
-                    await _send(writer, {"ok": True, "result": {}} if known else refusal(AuthenticationError(_NO_GREETING)))
-                    if not known:
-                        return
-                    continue
                 await _send(writer, await self._verbs.answer(request.verb, request.arguments))
             finally:
                 self._answering -= 1
                 self._news.tell()
+
+    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> Request | None:
+        """The next one; None when there is none, of which the other side is told where it said something else."""
+        try:
+            async with asyncio.timeout(seconds):
+                line = await reader.readline()
+        except ValueError:
+            await _send(writer, refusal(ProtocolError(f"expected a request of at most {MOST_REQUEST_BYTES} bytes, got a longer one")))
+            return None
+        if not line.endswith(b"\n"):
+            return None
+        try:
+            return msgspec.json.decode(line, type=Request)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            await _send(writer, refusal(InvalidError(f'expected {{"verb": ..., "arguments": {{...}}}} on a line: {error}')))
+            return None
 
     def _is_greeting(self, request: Request) -> bool:
         given = request.arguments.get("token")

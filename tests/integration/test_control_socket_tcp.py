@@ -13,7 +13,7 @@ import pytest
 
 from pasps.cluster.tokens import driver_token
 from pasps.daemons import control_socket
-from pasps.daemons.control_socket import MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket
+from pasps.daemons.control_socket import MOST_CONNECTIONS, MOST_REQUEST_BYTES, MOST_STRANGERS, ControlSocket
 from pasps.daemons.verbs import Verbs
 
 pytestmark = pytest.mark.integration
@@ -151,6 +151,19 @@ def test_who_greets_too_slowly_makes_room_for_others(monkeypatch: pytest.MonkeyP
         assert (await ask(good, ADD))["result"] == 1
 
     monkeypatch.setattr(control_socket, "GREETING_SECONDS", 0.3)
+    run(body)
+
+
+def test_strangers_that_hold_connections_open_keep_nobody_out() -> None:
+    async def body(bench: Bench) -> None:
+        good = await bench.connect()
+        assert (await ask(good, HELLO))["ok"]
+        for _ in range(MOST_CONNECTIONS + MOST_STRANGERS):
+            await bench.connect()
+        assert (await ask(await bench.connect(), HELLO))["ok"]
+        assert (await ask(good, ADD))["result"] == 1
+        assert await bench.opened[1][0].read() == b"", "the oldest was not closed"
+
     run(body)
 
 
