@@ -12,24 +12,21 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from pasps.cluster.launcher import usable_cores
 from pasps.control.news import News
 from pasps.errors import AuthenticationError, BrokenError, ProtocolError
+from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
 
 _log = logging.getLogger(__name__)
 
 ENLIST_SECONDS = 10.0
-_PAUSE_SECONDS = 0.2
 _MOST_LINE_BYTES = 4096
-_MOST_HALF_IN = 256
-"""So many may be proving themselves at the same time; who comes then is sent away, and comes again if it belongs here."""
 
 _T = TypeVar("_T")
 
@@ -81,7 +78,8 @@ class Gate:
         self._waiting: dict[str, Enlisted] = {}
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._socket: socket.socket
+        self._complaints = Complaints(_log)
+        self._entrance: Entrance
 
     async def open(self, host: str) -> tuple[str, int]:
         """Listen on a free port of that interface; its address.
@@ -90,12 +88,12 @@ class Gate:
             BrokenError: the interface cannot be had.
         """
         try:
-            self._socket = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128)
+            listening = listening_socket(host, 0)
         except OSError as error:
             raise BrokenError(f"workers cannot be waited for on {host}: {error}; give another address with --bind") from error
-        self._socket.setblocking(False)
-        self._keep(self._accept())
-        address = self._socket.getsockname()
+        self._entrance = Entrance(listening, self._admit, ENLIST_SECONDS, self._complaints)
+        self._entrance.open()
+        address = listening.getsockname()
         return str(address[0]), int(address[1])
 
     async def take(self, place: str, seconds: float | None = None) -> Enlisted | None:
@@ -110,43 +108,34 @@ class Gate:
 
     async def close(self) -> None:
         """Listen no more, and send away who waits."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._socket.close()
+        self._entrance.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for enlisted in self._waiting.values():
             enlisted.control.close()
         self._waiting.clear()
 
-    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(coroutine)
+    def _admit(self, visitor: Visitor) -> None:
+        task = asyncio.get_running_loop().create_task(self._prove(visitor.control))
+
+        def cut() -> None:
+            task.cancel()
+
+        visitor.cut = cut
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        task.add_done_callback(partial(self._proved, visitor))
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                control, _ = await loop.sock_accept(self._socket)
-            except OSError as error:  # too many open files: who comes waits outside
-                _log.error("workers cannot be let in now: %s", error)
-                await asyncio.sleep(_PAUSE_SECONDS)
-                continue
-            if len(self._tasks) > _MOST_HALF_IN:
-                control.close()
-                continue
-            control.setblocking(False)
-            # not in `_admit`, which may be cancelled before it begins
-            self._keep(self._admit(control)).add_done_callback(partial(_close_if_cancelled, control))
+    def _proved(self, visitor: Visitor, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        visitor.leave()
+        if task.cancelled():  # perhaps before it began
+            visitor.control.close()
 
-    async def _admit(self, control: socket.socket) -> None:
+    async def _prove(self, control: socket.socket) -> None:
         try:
             async with asyncio.timeout(ENLIST_SECONDS):
                 enlisted = await self._shaken(control)
         except (OSError, TimeoutError, BrokenError) as error:
-            _log.warning("somebody who is no worker of this topology was turned away: %s", error)
+            self._complaints.tell(f"somebody who is no worker of this topology was turned away: {error}")
             control.close()
             return
         former = self._waiting.get(enlisted.place)
@@ -164,11 +153,6 @@ class Gate:
         if not hmac.compare_digest(given.encode(), _proof(self._secret, "worker", nonce, request).encode()):
             raise AuthenticationError(f"process {request.pid} on {request.where[0]} does not know the secret of this topology")
         return Enlisted(request.place, request.where, request.pid, request.cores, control)
-
-
-def _close_if_cancelled(control: socket.socket, task: asyncio.Task[None]) -> None:
-    if task.cancelled():
-        control.close()
 
 
 async def _line(control: socket.socket) -> bytes:

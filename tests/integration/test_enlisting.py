@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import json
 import os
 import socket
@@ -14,6 +13,7 @@ import pytest
 from pasps.daemons import enlisting
 from pasps.daemons.enlisting import Gate
 from pasps.errors import AuthenticationError, BrokenError
+from pasps.transport.entrance import MOST_INSIDE
 from tests.integration.gate_bench import PATIENCE, SECRET, Bench, run
 from tests.integration.tcp_peers import until
 
@@ -229,41 +229,32 @@ def test_closing_sends_away_who_waits_and_who_is_half_in() -> None:
     run(body)
 
 
-def test_closing_in_the_moment_in_which_somebody_comes_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("turns", range(4))
+def test_closing_in_the_moment_in_which_somebody_comes_leaves_no_socket_open(turns: int) -> None:
     async def body(bench: Bench) -> None:
-        loop = asyncio.get_running_loop()
-        accept, closing = loop.sock_accept, list[asyncio.Task[None]]()
-
-        async def accepted(listening: socket.socket) -> tuple[socket.socket, object]:
-            found = await accept(listening)
-            closing.append(asyncio.create_task(bench.gate.close()))
-            return found
-
-        monkeypatch.setattr(loop, "sock_accept", accepted)
         reader, writer = await bench.connect()
-        assert await reader.read() == b""
+        writer.write(json.dumps(REQUEST).encode() + b"\n")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await bench.gate.close()
+        with contextlib.suppress(ConnectionResetError):
+            assert len((await reader.read()).splitlines()) <= 1
         writer.close()
-        await closing[0]
 
     run(body)
 
 
-def test_a_gate_that_cannot_accept_for_a_moment_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_that_hold_connections_open_keep_no_worker_out(caplog: pytest.LogCaptureFixture) -> None:
     async def body(bench: Bench) -> None:
-        loop = asyncio.get_running_loop()
-        accept, failures = loop.sock_accept, [OSError(errno.EMFILE, "Too many open files"), ConnectionAbortedError()]
-
-        async def failing(listening: socket.socket) -> tuple[socket.socket, object]:
-            if failures:
-                raise failures.pop()
-            return await accept(listening)
-
-        monkeypatch.setattr(loop, "sock_accept", failing)
+        strangers = [await bench.connect() for _ in range(3 * MOST_INSIDE)]
         await bench.still_works()
+        assert await strangers[0][0].read() == b"", "the oldest was not sent away"
+        for _, writer in strangers:
+            writer.close()
         await bench.still_works()
-        assert failures == []
 
     run(body)
+    assert len(caplog.records) <= 2, "one line for all of them, and one for what was left to say"
 
 
 def test_a_gate_needs_an_interface_that_is_there() -> None:
