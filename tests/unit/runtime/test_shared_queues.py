@@ -263,7 +263,6 @@ class AsksWhereItGoes(Bolt):
     async def process(self, tup: Tuple) -> None:  # type: ignore[override]
         self.emit([tup[0]], need_task_ids=True)
         await asyncio.sleep(0.5)
-        self.emit([tup[0], self.ctx.task_index])
 
 
 @pytest.mark.parametrize("tracked", [True, False])
@@ -361,7 +360,6 @@ class TakesLong(Waits):
 
     async def process(self, tup: Tuple) -> None:  # type: ignore[override]
         await asyncio.sleep(0.5)
-        self.emit([tup[0], self.ctx.task_index])
 
 
 @pytest.mark.parametrize("seed", [29, 34])
