@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, isfinite
+from math import ceil, inf, isfinite
 
 from pasps.activation import Routing
 from pasps.config import Settings
@@ -37,6 +37,10 @@ class _Told:
     again: bool = False
 
 
+_NEAR_SECONDS = 0.005
+"""How often a worker looks at its own queues of replicas that wait, for the senders in it: their locality band is as long."""
+
+
 class LoadReports:
     """Feeds the load tables of this worker, and those of its peers.
 
@@ -52,7 +56,7 @@ class LoadReports:
         self._stepped = stepped
         self._keeper = keeper
         self._peers = peers
-        self._due = self._second_due = 0.0
+        self._due = self._second_due = self._near_due = 0.0
         self._residents = hosting.residents
         self._told: dict[Inbox, _Told] = {}
         self._call_at = call_at
@@ -62,6 +66,9 @@ class LoadReports:
         if not self._stepped:
             return
         now = self._clock.now()
+        if now >= self._near_due:
+            self._near_due = now + _NEAR_SECONDS
+            self._look_near(now)
         if now < self._due:
             return
         self._due = now + self._interval
@@ -77,6 +84,22 @@ class LoadReports:
             self._second_due = now + REPORT_SECONDS
         for inbox, told in list(self._told.items()):
             self._tell(inbox, told, now, whole=whole)
+
+    def _look_near(self, now: float) -> None:
+        """What waits in this worker its own senders need not wait to be told: of replicas that wait, some of them slow perhaps."""
+        table = self._keeper.table
+        bolts = {executor.plan.id for executor in self._stepped if isinstance(executor, WaitingExecutor) and executor.inbox.shared}
+        if table is None:
+            return
+        for component in bolts:
+            inbox, places = self._residents.inboxes.get(component), table.components[component].places
+            if inbox is None or self._hosting.me not in places:
+                continue
+            takers = [taker for taker in inbox.takers if isinstance(taker, WaitingExecutor)]
+            a_second = sum(taker.at_a_time / pace for taker in takers if 0.0 < (pace := taker.pace(now)) < inf)
+            if a_second:
+                waiting = inbox.count + sum(taker.in_hand for taker in takers)
+                self._keeper.loads[component].finish[places.index(self._hosting.me)] = now + waiting / a_second
 
     def _tell(self, inbox: Inbox, told: _Told, now: float, *, whole: bool) -> None:
         executed = sum(sum(executor.meter.executed.values()) for executor in told.replicas)

@@ -120,6 +120,21 @@ def test_a_slow_replica_gets_what_it_can_do_in_time(workers: int, monkeypatch: p
         assert sorted(run.verdicts.acked["numbers"]) == list(range(MANY))
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_slow_replica_beside_the_spout_sends_tuples_elsewhere_before_they_queue(slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waits, "slow", slow)
+    # as much as the four of one worker could do, were none of them slow
+    numbers = [each for row in rows(2 * MANY) for each in (row, PAUSE(SECONDS / 4))]
+    with StepRun(waiting(par=8, pool=8), 2, inputs={"numbers": numbers}) as run:
+        most = 0
+        while not run.finished():
+            run.advance(SECONDS / 2)
+            most = max([most, *(worker.residents.inboxes["waits"].count for worker in run.workers.values())])
+        assert most < 15
+        assert shares(run)[slow] < MANY / 50
+        assert sorted(run.verdicts.acked["numbers"]) == list(range(2 * MANY))
+
+
 def test_a_slow_replica_that_has_become_quick_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Waits, "slow", 3)
     numbers: list[Any] = [each for row in rows(2 * MANY) for each in (row, PAUSE(SECONDS / 3.5))]
