@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, cast
 
 from pasps.api.context import TopologyContext
@@ -39,6 +40,12 @@ class Component:
     pool: int | None = None
     ctx: TopologyContext
     """Where this instance runs; set by the runtime before `initialize`."""
+
+    path_keys: ClassVar[Mapping[str, str | None]] = MappingProxyType({})
+    """Keys of its configuration that name files of the worker's machine, with what they are when nobody says it (None: nothing).
+
+    In a cluster a relative path begins in another directory on each machine, so `pasps submit` refuses one.
+    """
 
     given_by_runtime: ClassVar[frozenset[str]] = frozenset()
     """Names of methods that the runtime shadows on each instance; never overridden, never pickled."""

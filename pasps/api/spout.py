@@ -51,6 +51,9 @@ class Spout(Component):
     def due_at(self, tup_id: Any) -> float | None:
         """When the event of a pending tuple became due, in seconds since the epoch: its complete latency counts from there.
 
+        It is compared with the wall clock as it is set now; so a moment that the spout saw itself is kept by the monotonic clock, and
+        told as so long ago.
+
         Asked once when the tuple is done, before `ack`, and not at all where it is not overridden. So waiting in the source and
         failed tries count. None: the latency counts from this emission.
         """
@@ -98,7 +101,8 @@ class Spout(Component):
         one that was kept is emitted again. Say only what is acked.
 
         Args:
-            value: Anything that pickles, into 512 KiB. What does not is reported when it is to be kept, and the one before stands.
+            value: None, numbers (integers of 64 bits), text, bytes, and lists, tuples and dicts of these: 512 KiB at most. Of a class of
+                your own give its fields. Anything else is reported when it is to be kept, and the one before stands.
         """
         self._not_running("save_position")
 

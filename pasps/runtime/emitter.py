@@ -225,9 +225,6 @@ class Emitter:
 
     def _offer(self, lane: Lane, batch: Batch) -> None:
         target = lane.targets[batch.task]
-        if target.near is not None and not self.parked and (took := target.near.pass_through(batch)):
-            self._wake.lent += took
-            return
         rest: Batch | None = batch
         if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
             rest = target.send(batch)

@@ -29,7 +29,7 @@ CallAt = Callable[[float, Callable[[], None]], None]
 class Executor:
     """One replica of a bolt or one task of a spout, in this worker. `step()` does at most about 2 ms of work."""
 
-    __slots__ = ("_schedule", "blocking", "clock", "emitter", "lent", "meter", "plan", "queued", "rank", "replica")
+    __slots__ = ("_schedule", "blocking", "clock", "emitter", "meter", "plan", "queued", "rank", "replica")
 
     def __init__(self, plan: ComponentPlan, replica: int, rank: int, clock: Clock, schedule: Schedule) -> None:
         self.plan = plan
@@ -40,8 +40,6 @@ class Executor:
         self.blocking = Blocking()
         self.emitter: Emitter
         self.queued = False  # whether it stands in the worker's list already
-        self.lent = 0.0
-        """Seconds of its step in which others ran what it handed to them (`InlineExecutor.run_at_once`)."""
         self._schedule = schedule
 
     def wake(self) -> None:
@@ -56,8 +54,7 @@ class Executor:
 
     def used(self, cpu: float, wall: float, awake: float | None) -> None:
         """Its last step took so many seconds; counted are those of CPU, unless its steps block. `awake`: see `Blocking.step`."""
-        lent, self.lent = self.lent, 0.0
-        self.meter.seconds += self.blocking.step(max(0.0, cpu - lent), max(0.0, wall - lent), awake)
+        self.meter.seconds += self.blocking.step(cpu, wall, awake)
 
     def idle(self) -> bool:
         """Whether everything it took is acked or failed, and all it emitted has left."""
@@ -115,10 +112,6 @@ class BoltExecutor(Executor):
     def may_take(self) -> bool:
         """Whether it can do something with one more tuple now."""
         return not self.emitter.parked and self.takes()
-
-    def run_at_once(self, batch: Batch) -> float:
-        """Run a batch that is not queued, if that is well: the seconds it took, else 0."""
-        return 0.0
 
     def takes(self) -> bool:
         """Whether what waits in its inbox is for it too: a replica that has parked may still have a turn to come."""
@@ -240,8 +233,6 @@ def raised_by(hook: Callable[[], None]) -> BaseException | None:
     return None
 
 
-_AT_ONCE_SECONDS = 0.0005
-"""What a batch may take that is run within the step that made it: a step may take a few of those."""
 _COPIES = attrgetter("copies")
 
 
@@ -251,7 +242,7 @@ class InlineExecutor(BoltExecutor):
     A chunk that took longer than the flush deadline has its output released at once (`release_output`).
     """
 
-    __slots__ = ("_flush_seconds", "_release_output", "_stepped", "pace")
+    __slots__ = ("_flush_seconds", "_release_output", "pace")
 
     def __init__(
         self,
@@ -264,13 +255,11 @@ class InlineExecutor(BoltExecutor):
         pace: Pace | Whole,
         flush_seconds: float,
         release_output: Callable[[], None],
-        stepped: set[Executor],
     ) -> None:
         super().__init__(plan, replica, rank, clock, schedule, inbox)
         self.pace = pace
         self._flush_seconds = flush_seconds
         self._release_output = release_output
-        self._stepped = stepped
 
     def step(self) -> None:
         """Work for at most about 2 ms or one tuple, whichever is longer; asks for another turn when there is more."""
@@ -286,11 +275,11 @@ class InlineExecutor(BoltExecutor):
         while inbox.count and takes and not emitter.parked:
             batch, slot = self.take(pace.size)
             count = len(batch.rows)
-            sent, lent = self._sent(), self.lent
+            sent = self._sent()
             settle(slot, batch, run(slot, batch))
             meter.ran(batch.edge, count)
             after = now()
-            pace.learn(count, after - before - (self.lent - lent), self._sent() - sent)
+            pace.learn(count, after - before, self._sent() - sent)
             if after - before > self._flush_seconds:
                 self._release_output()
             before = after
@@ -304,30 +293,6 @@ class InlineExecutor(BoltExecutor):
             inbox.call()
         elif inbox.dry is not None and takes:
             inbox.dry()
-
-    def run_at_once(self, batch: Batch) -> float:
-        """Run a batch within the step that made it, when that is quick and nothing is before it; the seconds it took, or 0: not done.
-
-        So a chain of quick bolts runs a chunk from one end to the other, and no queue, credit or turn stands between them.
-        """
-        count, pace = len(batch.rows), self.pace
-        if count > pace.size or not 0.0 < count * pace.seconds_each < _AT_ONCE_SECONDS:
-            return 0.0
-        if self.emitter.parked or self._ticks or self._finishes or self.blocking.watching or self.blocking.blocks:
-            return 0.0
-        start, sent = self.clock.now(), self._sent()
-        batch.task = self.replica
-        slot = self.slots[self.replica]
-        slot.finished = False
-        slot.open += count
-        self.settler.settle(slot, batch, self.way.run(slot, batch))
-        self.meter.ran(batch.edge, count)
-        took = self.clock.now() - start
-        own, self.lent = took - self.lent, 0.0
-        pace.learn(count, own, self._sent() - sent)
-        self.meter.seconds += own
-        self._stepped.add(self)
-        return max(took, 1e-9)  # whatever the clock says, it was done
 
     def _sent(self) -> int:
         return sum(map(_COPIES, self.emitter.ports.values()))

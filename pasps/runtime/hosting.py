@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -33,7 +32,7 @@ from pasps.runtime.movability import thaw, unmovable
 from pasps.runtime.peer import Peer, releaser
 from pasps.runtime.reports import is_raised, told_of
 from pasps.runtime.settler import Flags, Settler
-from pasps.runtime.spout_executor import SpoutExecutor, refuse_coroutine
+from pasps.runtime.spout_executor import SpoutExecutor, read_position, refuse_coroutine
 from pasps.runtime.target import Target
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor
 from pasps.runtime.ways import Origin, make_way
@@ -212,7 +211,6 @@ class Hosting:
         targets: dict[str, list[Target]],
         peers: dict[str, Peer],
         schedule: Schedule,
-        stepped: set[Executor],
         call_at: CallAt,
         trial: Trial | None,
         spawn: Spawn,
@@ -228,7 +226,6 @@ class Hosting:
         self.residents, self.pool = Residents(), ReplicaPool()
         self.restarted, self.live, self.awake = restarted, False, False
         self._ids, self._acks, self._targets, self._peers = ids, acks, targets, peers
-        self._stepped = stepped
         self._schedule, self._call_at, self._spawn, self._notify = schedule, call_at, spawn, notify
         self.trial = trial
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
@@ -246,7 +243,7 @@ class Hosting:
         executor: BoltExecutor
         if plan.execution == "inline":
             pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
-            executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush, self._stepped)
+            executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush)
         elif plan.execution == "async":
             executor = AsyncExecutor(*seat, self._call_at, plan.concurrency)
             executor.bind(self._spawn)
@@ -417,7 +414,7 @@ class Hosting:
         executor.settler.flags = Flags(anchor=instance.auto_anchor, ack=ack, fail=instance.auto_fail)
 
     def spout_executor(self, plan: ComponentPlan, task: int, position: bytes | None) -> SpoutExecutor:
-        """A spout task with an initialized instance, asleep; it goes on at `position`, which is pickled."""
+        """A spout task with an initialized instance, asleep; it goes on at `position`, as `SpoutExecutor.position` gives it."""
         settings = self.settings[plan.id]
 
         def report(error: BaseException | str) -> None:
@@ -444,7 +441,7 @@ class Hosting:
     def _spout(self, plan: ComponentPlan, task: int, position: bytes | None, executor: SpoutExecutor) -> Any:
         """An initialized instance. One whose position cannot be read must not begin at the start."""
         try:
-            known = None if position is None else pickle.loads(position)
+            known = None if position is None else read_position(position)
         except Interrupt:
             raise
         except BaseException as error:

@@ -82,9 +82,6 @@ class Taker(Protocol):
     def wake(self) -> None:
         """Ask for a turn, and take then."""
 
-    def run_at_once(self, batch: Batch) -> float:
-        """Run a batch that is not queued, if that is well: the seconds it took, else 0."""
-
 
 class Inbox:
     """Counts what arrives by edge; gives each sender its credit back when its tuples are taken.
@@ -113,18 +110,6 @@ class Inbox:
         """Queue a batch, and see to it that somebody takes it. It is a door: whatever the batch weighs, it comes by reference."""
         self.put(batch)
         self.call()
-
-    def pass_through(self, batch: Batch) -> float:
-        """Have the batch run within the step that made it, if nothing waits here and it is quick: the seconds it took, else 0."""
-        takers = self.takers
-        if self.count or not takers:
-            return 0.0
-        turn = self._turn % len(takers)
-        took = takers[turn].run_at_once(batch)
-        if took:
-            self._turn = turn + 1
-            self.received[batch.edge] = self.received.get(batch.edge, 0) + len(batch.rows)
-        return took
 
     def call(self) -> None:
         """Give a turn to those who may take what waits, whose turn it is first."""
@@ -198,30 +183,28 @@ class Inbox:
 
     def remove_task(self, task: int) -> list[Batch]:
         """Take out everything queued for one task, in order, without giving credit back: it moves on as it is."""
-        if self._position:
-            first = self._batches[0]
-            self._batches[0] = first.part(self._position, len(first.rows))
-            self._position = 0
-        gone = [batch for batch in self._batches if batch.task == task]
+        self._cut()
+        moved = [batch for batch in self._batches if batch.task == task]
         self._batches = deque(batch for batch in self._batches if batch.task != task)
-        for batch in gone:
+        for batch in moved:
             self.count -= len(batch.rows)
-            self.received[batch.edge] -= len(batch.rows)
-        return gone
-
-    def give(self, most: int) -> Batch:
-        """Take the oldest rows for another worker, as `take` does: they are not counted as received here any more."""
-        batch = self.take(most)
-        self.received[batch.edge] -= len(batch.rows)
-        return batch
+            self.sent_on(batch.edge, len(batch.rows))
+        return moved
 
     def take_back(self, batch: Batch) -> None:
-        """Put rows in front that were given and found no room; they hold nobody's credit any more."""
-        if self._position:
-            first = self._batches[0]
-            self._batches[0] = first.part(self._position, len(first.rows))
-            self._position = 0
+        """Put rows in front that were taken and not begun; they hold nobody's credit any more."""
+        self._cut()
         batch.origin = NOBODY
         self._batches.appendleft(batch)
         self.count += len(batch.rows)
-        self.received[batch.edge] += len(batch.rows)
+
+    def sent_on(self, edge: int, count: int) -> None:
+        """So many of what came were sent elsewhere: they do not count as received here any more."""
+        self.received[edge] -= count
+
+    def _cut(self) -> None:
+        """Have the first batch begin with what was not taken of it."""
+        if self._position:
+            first = self._batches[0]
+            self._batches[0] = first.part(self._position, len(first.rows))
+            self._position = 0

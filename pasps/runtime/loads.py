@@ -251,7 +251,7 @@ class Lending:
         """Send so many of the oldest rows there; what cannot travel stays, and is not looked at for long."""
         sent, looks, stays = 0, share + _MOST_LOOKS, list[Batch]()
         while sent < share and looks > 0 and inbox.count:
-            batch = inbox.give(min(share - sent, looks))
+            batch = inbox.take(min(share - sent, looks))
             looks -= len(batch.rows)
             stuck = self._trial.errors(batch.rows) if self._trial is not None else {}
             if stuck:  # by reference, where it is, it is as good as any other
@@ -259,10 +259,11 @@ class Lending:
                 batch = batch.without(stuck)
             if batch.rows:
                 batch.origin = ""
-                sent += len(batch.rows)
                 rest = target.send(batch.to(batch.edge, target.task))
+                went = len(batch.rows) - (0 if rest is None else len(rest.rows))
+                inbox.sent_on(batch.edge, went)
+                sent += went
                 if rest is not None:  # many bytes
-                    sent -= len(rest.rows)
                     stays.append(rest)
                     break
         for batch in reversed(stays):

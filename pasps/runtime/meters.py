@@ -5,8 +5,6 @@ Plain numbers: the pump and the executors have the clock.
 
 from __future__ import annotations
 
-import math
-
 
 class Meter:
     """Plain numbers; only the worker's loop writes them."""
@@ -109,11 +107,10 @@ _MOST_OUTPUT = 1024
 class Whole:
     """For bolts that take batches: as many as there are, whatever a call takes, since a call is one unit of their work."""
 
-    __slots__ = ("seconds_each", "size")
+    __slots__ = ("size",)
 
     def __init__(self, most: int) -> None:
         self.size = most
-        self.seconds_each = math.inf
 
     def learn(self, count: int, seconds: float, produced: int) -> None:
         """Nothing to learn."""

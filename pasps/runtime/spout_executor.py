@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import inspect
 import math
-import pickle
 from collections import Counter
 from collections.abc import Callable, Hashable
 from itertools import repeat
 from operator import is_, itemgetter
 from typing import Any, TypeVar
+
+import msgspec
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.clock import Clock
@@ -318,7 +319,7 @@ class SpoutExecutor(Executor):
         self._emitted_at = clock.now()
         self._untracked_done: list[Any] = []  # with ackers off: ids that are acked as soon as their emission has left
         self._backlog: int | None = None
-        self._kept: bytes | None = None  # the last position that can be kept, pickled
+        self._kept: bytes | None = None  # the last position that can be kept, packed
         self._kept_saves = 0
         self._complain_at: dict[str, float] = {}
 
@@ -377,12 +378,14 @@ class SpoutExecutor(Executor):
                     delay = self._seconds(returned)
                     if delay is None and made == before:
                         return self._after_error()
-                    return delay
+                    if delay is None or delay > 0.0 or made == before:
+                        return delay
                 if made == before:
                     break
-                before = made
+                call, before = made - before, made
                 self._error_wait = _FIRST_WAIT
-                if made - first >= self.most or now() >= until:
+                # one more as large as this must not find that there is no room for it
+                if made - first + call > self.most or now() >= until:
                     break
         except EndOfInput:
             self.finished = True
@@ -561,27 +564,28 @@ class SpoutExecutor(Executor):
         return self._backlog
 
     def position(self) -> bytes | None:
-        """The newest position that can be kept, pickled, for whoever keeps it outside of this worker; None while there is none."""
+        """The newest position that can be kept, for whoever keeps it outside of this worker, to be read by `read_position`; None while
+        there is none."""
         collector = self.collector
         if collector.saves != self._kept_saves:
             self._kept_saves = collector.saves
             value = collector.position
             try:
-                data = pickle.dumps(value)
+                data = _pack(_plain(value))
                 if len(data) > MOST_POSITION_BYTES:
-                    problem = f"a position has {MOST_POSITION_BYTES} bytes at most when it is pickled, got {len(data)}: {shown(value)}"
+                    problem = f"a position has {MOST_POSITION_BYTES} bytes at most when it is packed, got {len(data)}: {shown(value)}"
                     raise InvalidError(f"component {self.plan.id!r}: {problem}; save where to go on, and not what lies before it")
             except Interrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a value of the user's: reported, the position before it stands
-                self._complain("save_position", error if issubclass(type(error), InvalidError) else self._unpicklable(value, error))
+                self._complain("save_position", error if issubclass(type(error), InvalidError) else self._unkept(value, error))
             else:
                 self._kept = data
         return self._kept
 
-    def _unpicklable(self, value: Any, error: BaseException) -> InvalidError:
-        problem = f"save_position takes what pickles, got {shown(value)}"
-        found = InvalidError(f"component {self.plan.id!r}: {problem}; the position before it stands")
+    def _unkept(self, value: Any, error: BaseException) -> InvalidError:
+        problem = f"save_position takes None, numbers, text, bytes, and lists, tuples and dicts of these, got {shown(value)}"
+        found = InvalidError(f"component {self.plan.id!r}: {problem} ({shown(error)}); the position before it stands")
         found.__cause__ = error
         return found
 
@@ -591,3 +595,43 @@ class SpoutExecutor(Executor):
         if now >= self._complain_at.get(hook, now):
             self._complain_at[hook] = now + _COMPLAIN_SECONDS
             self._report(error)
+
+
+# ---- positions: MessagePack and no pickles, for whoever can write where they are kept must not have code run where they are read
+
+_TUPLE = 1
+"""The extension that a tuple is: without it, lists would come back."""
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def _plain(value: Any) -> Any:
+    """What is packed for a value of the user's. Raises TypeError for what would not come back as it is."""
+    if value is None or type(value) in (bool, int, float, str, bytes):
+        return value
+    if isinstance(value, tuple):
+        return msgspec.msgpack.Ext(_TUPLE, _pack([_plain(item) for item in value]))
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {(tuple(map(_plain, key)) if type(key) is tuple else _plain(key)): _plain(item) for key, item in value.items()}
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and not getattr(value, "shape", ()):
+        return _plain(value.item())
+    raise TypeError(f"{type(value).__name__} is none of these")
+
+
+def _unpack_extension(code: int, data: memoryview) -> Any:
+    if code != _TUPLE:
+        raise ValueError(f"extension {code} is of no position")
+    return tuple(read_position(bytes(data)))
+
+
+_unpack = msgspec.msgpack.Decoder(ext_hook=_unpack_extension).decode
+
+
+def read_position(data: bytes) -> Any:
+    """The value that was saved; whatever the bytes are, no code of theirs is run.
+
+    Raises:
+        ValueError: it is no position.
+    """
+    return _unpack(data)

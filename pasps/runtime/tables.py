@@ -51,13 +51,11 @@ class LostCredit:
                     self._targets[name][task].forget()
 
 
-_MOST_IN_CHAINS = 50
-"""In larger topologies no bolt runs within another's step: a chain of all would be too deep for the interpreter."""
 LEAST_WINDOW = 64
 """Credit that a sender has at a task at least, however many tasks share a replica."""
 
 Positions = Mapping[int, bytes]
-"""What spout tasks saved last, by task id, pickled: where they go on."""
+"""What spout tasks saved last, by task id, packed: where they go on."""
 
 
 class TableKeeper:
@@ -240,8 +238,6 @@ class TableKeeper:
             for target in self._targets[name]:
                 worker = routing.worker_of(target.task)
                 target.here = worker == self._me
-                inbox = self._residents.inboxes.get(name) if target.here and len(table.components) <= _MOST_IN_CHAINS else None
-                target.near = inbox if inbox is not None and inbox.one_at_a_time else None
                 if target.here:
                     target.door = self._residents.inboxes.get(name) or self._residents.slots.get((name, target.task))
                 else:

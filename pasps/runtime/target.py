@@ -32,18 +32,8 @@ class Door(Protocol):
         """Take the batch; never blocks, never refuses: the credit was checked before. `weight`: its bytes where they are many."""
 
 
-class Near(Protocol):
-    """The shared inbox of bolts that compute, in the sender's own worker."""
-
-    def pass_through(self, batch: Batch) -> float:
-        """Run the batch now, if that is well: the seconds it took, else 0."""
-
-
 class Waiter(Protocol):
     """An executor that holds output back until there is credit again."""
-
-    lent: float
-    """Seconds in which others ran what it handed to them."""
 
     def wake(self) -> None:
         """Run again soon."""
@@ -57,11 +47,10 @@ class Target:
     `most_bytes`. Tuples are taken in about the order in which they were sent, so who gives credit back need not know bytes.
 
     `door` None: the task has no live host at the moment, so nothing fits. `here`: it is hosted by this worker.
-    `near`: the inbox behind it, where a batch may be run within the step that made it.
     """
 
     __slots__ = (
-        "_heavy", "_light", "_until_weighed", "_waiters", "component", "door", "here", "limit", "most_bytes", "near", "outstanding",
+        "_heavy", "_light", "_until_weighed", "_waiters", "component", "door", "here", "limit", "most_bytes", "outstanding",
         "outstanding_bytes", "task",
     )  # fmt: skip
 
@@ -74,7 +63,6 @@ class Target:
         self.outstanding_bytes = 0
         self.door: Door | None = None
         self.here = False
-        self.near: Near | None = None
         self._waiters: dict[Waiter, None] = {}  # each once: who waits for any of several comes again and again to one that is stuck
         self._heavy: deque[list[int]] = deque()  # tuples outstanding, in order: how many, and their bytes; empty while all are light
         self._light = _WEIGHED_AT_FIRST - 1  # how many batches more are weighed for sure

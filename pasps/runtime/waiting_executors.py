@@ -10,9 +10,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from math import inf
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from pasps.api.blueprint import ComponentPlan
@@ -106,7 +107,7 @@ class WaitingExecutor(BoltExecutor):
         self.each = 0.0
         """Seconds that a tuple takes here, by the last few calls; 0 before the first."""
         self._ended = 0.0  # when the last call was over
-        self._moved = 0.0  # when a call last began or was over
+        self._moved = 0.0  # when a call last began to run or was over
         self._looks_again = False  # whether a timer is set
 
     def step(self) -> None:
@@ -195,7 +196,8 @@ class WaitingExecutor(BoltExecutor):
 
     def _begin(self, work: Work) -> None:
         self.under_way += 1
-        self._moved = self.clock.now()
+        if self.under_way <= self.at_a_time:  # else it waits for its turn
+            self._moved = self.clock.now()
         self._calls.add(work)
         self.in_hand += 0 if work.batch is None else len(work.batch.rows)
         work.slot.running += 1
@@ -219,7 +221,6 @@ class WaitingExecutor(BoltExecutor):
 
     def used(self, cpu: float, wall: float, awake: float | None) -> None:
         """What its calls took is counted, on whatever thread, waiting included; not its steps on the loop."""
-        self.lent = 0.0
 
     def start(self, work: Work) -> None:
         """Begin the call; when it is over, `_finished` has it and the executor is woken."""
@@ -298,15 +299,18 @@ class _Hook:
 class ThreadExecutor(WaitingExecutor):
     """Calls, and lifecycle hooks, run one after the other on a thread of the replica's own, which starts with the first.
 
-    One call more than the running one is kept ready for the thread, so that it does not wait for the loop in between.
+    One call more than the running one is kept ready for the thread, so that it does not wait for the loop in between. When the running
+    one takes long, what is ready goes back into an inbox that others take from.
     """
 
-    __slots__ = ("_hooks", "_hooks_under_way", "_notify", "_questions", "_queue", "_stopped", "_thread")
+    __slots__ = ("_hooks", "_hooks_under_way", "_looks_behind", "_notify", "_questions", "_queue", "_ready", "_stopped", "_thread")
 
     def bind(self, notify: Callable[[BoltExecutor], None]) -> None:
         """How to wake the executor from another thread."""
         self._notify = notify
         self._queue: SimpleQueue[Work | _Hook | None] = SimpleQueue()
+        self._looks_behind = False  # whether a timer is set
+        self._ready: set[Work] = set()  # given to the thread, and not begun; whoever removes one has it
         self._thread: threading.Thread | None = None
         self._questions: deque[tuple[Callable[[], list[Delivery]], SimpleQueue[Answer]]] = deque()
         self._hooks: deque[_Hook] = deque()
@@ -319,16 +323,73 @@ class ThreadExecutor(WaitingExecutor):
         self._hear_of_hooks()
         super().step()
 
+    # ---- what is kept ready
+
+    def start(self, work: Work) -> None:
+        """Begin the call."""
+        self._ready.add(work)
+        self._give(work)
+        if self.inbox.shared and not self._looks_behind:
+            self._look_behind_later()
+
+    def _look_behind_later(self) -> None:
+        self._looks_behind = True
+        self._call_at(max(self.clock.now(), self._moved) + self._patience(), self._look_behind)
+
+    def _look_behind(self) -> None:
+        """Put what the thread has not begun back into the inbox, when it stands behind a call that takes long."""
+        self._looks_behind = False
+        if self._is_late():
+            for work in list(self._ready):
+                self._give_up(work)
+            self.inbox.call()
+            self.wake()
+        elif self._ready:
+            self._look_behind_later()
+
+    def _patience(self) -> float:
+        return max(_SLOWER * self.each, _LEAST_LOOK_SECONDS)
+
+    def _is_late(self) -> bool:
+        """Whether the running call takes much longer than others before it."""
+        return self.under_way > 0 and self.clock.now() - self._moved >= self._patience()
+
+    def _give_up(self, work: Work) -> None:
+        batch = work.batch
+        if batch is None or not self._claims(work):
+            return
+        self._take_out(work)
+        self.under_way -= 1
+        self.in_hand -= len(batch.rows)
+        self._calls.discard(work)
+        work.slot.running -= 1
+        work.slot.open -= len(batch.rows)
+        self.inbox.take_back(batch)
+
+    def _take_out(self, work: Work) -> None:
+        """Take it out of the queue, which would keep its tuples for as long as the call before it lasts."""
+        others: list[Work | _Hook | None] = []
+        with suppress(Empty):
+            while True:
+                others.append(self._queue.get_nowait())
+        for job in others:
+            if job is not work:
+                self._queue.put(job)
+
+    def _claims(self, work: Work) -> bool:
+        """Whether nobody has begun it or taken it over, as the loop and the thread both may; they are told apart by a set's `remove`."""
+        try:
+            self._ready.remove(work)
+        except KeyError:
+            return False
+        return True
+
     def _hear_of_hooks(self) -> None:
         while self._hooks:
             hook = self._hooks.popleft()
             self._hooks_under_way -= 1
             if hook.then is not None:
                 hook.then(hook.error)
-
-    def start(self, work: Work) -> None:
-        """Begin the call."""
-        self._give(work)
 
     def _give(self, job: Work | _Hook) -> None:
         if self._thread is None:
@@ -344,7 +405,9 @@ class ThreadExecutor(WaitingExecutor):
         if not super().may_take():
             return False
         takers = self.inbox.takers
-        return not self.under_way or len(takers) == 1 or not any(isinstance(taker, ThreadExecutor) and taker.free() for taker in takers)
+        if not self.under_way or not self.inbox.shared:
+            return True
+        return not self._is_late() and not any(isinstance(taker, ThreadExecutor) and taker.free() for taker in takers)
 
     def free(self) -> bool:
         """Whether its thread has nothing to do, and a tuple would be worthwhile there."""
@@ -419,6 +482,8 @@ class ThreadExecutor(WaitingExecutor):
                 if job.then is not None:
                     self._hooks.append(job)
                     self._notify(self)
+                continue
+            if not self._claims(job):
                 continue
             begun = job.begun = now()
             if job.batch is None:

@@ -19,7 +19,7 @@ from typing import Any
 from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
 from pasps.api.tuples import DONE, SYSTEM_COMPONENT, TICK_STREAM, Source, Tuple, values_type
 from pasps.errors import EmitError, Interrupt, InvalidError, shown
-from pasps.runtime.batch import Batch
+from pasps.runtime.batch import Batch, Row
 from pasps.runtime.collector import Collector
 from pasps.runtime.emitter import Port
 from pasps.runtime.inbox import TaskSlot
@@ -93,26 +93,31 @@ class FunctionWay(Way):
         """Process every row of the batch."""
         results: list[Any] = []
         failures: dict[int, Failure] = {}
-        function, append, rows = slot.instance, results.append, iter(batch.rows)
+        rows = iter(batch.rows)
         while True:
             try:
-                if self._row_by_row:
-                    for row in rows:
-                        append(function(*row))
-                else:
-                    results.extend(starmap(function, rows))
-                    if len(results) < len(batch.rows):  # starmap took a StopIteration of the function's for the end of the rows
-                        self._row_by_row = True
-                        raise StopIteration(f"raised by {self._results.where}; its line is told when it comes again")
+                self._call_each(slot.instance, rows, results, len(batch.rows))
                 break
             except Interrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
                 failures[len(results)] = Failure(error)
-                append(None)
+                results.append(None)
         if self._certain and not failures:
             return Outcome(results)
         return self._results.outcome(results, failures)
+
+    def _call_each(self, function: Any, rows: Iterator[Row], results: list[Any], count: int) -> None:
+        """Add what the function makes of each row; `results` are to be `count` then."""
+        if self._row_by_row:
+            append = results.append
+            for row in rows:
+                append(function(*row))
+            return
+        results.extend(starmap(function, rows))
+        if len(results) < count:  # starmap took a StopIteration of the function's for the end of the rows
+            self._row_by_row = True
+            raise StopIteration(f"raised by {self._results.where}; its line is told when it comes again")
 
     async def wait(self, slot: TaskSlot, batch: Batch, records: Records) -> Outcome:
         """Process the only row of the batch."""
@@ -135,32 +140,19 @@ class StatefulFunctionWay(FunctionWay):
         self._function = function
         self._results_of = results_of
 
-    def run(self, slot: TaskSlot, batch: Batch) -> Outcome:
-        """Process every row of the batch."""
-        results: list[Any] = []
-        failures: dict[int, Failure] = {}
-        append, rows, certain, listed = results.append, iter(batch.rows), self._certain, self._results.rows
+    def _call_each(self, function: Any, rows: Iterator[Row], results: list[Any], count: int) -> None:
+        """The same for an instance."""
+        append, listed = results.append, self._results.rows
         # bound once, which Python would do for each call
-        call = self._function.__get__(slot.instance) if type(self._function) is types.FunctionType else slot.instance
-        while True:
-            try:
-                if certain:
-                    for row in rows:
-                        append(call(*row))
-                else:
-                    for row in rows:
-                        result = call(*row)
-                        # the next call may change a list, and what a generator sees: those are read at once
-                        append(result if isinstance(result, _UNCHANGING) else listed(result))
-                break
-            except Interrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001 - the step's door: the tuple fails, the worker goes on
-                failures[len(results)] = Failure(error)
-                append(None)
-        if certain and not failures:
-            return Outcome(results)
-        return self._results.outcome(results, failures)
+        call = self._function.__get__(function) if type(self._function) is types.FunctionType else function
+        if self._certain:
+            for row in rows:
+                append(call(*row))
+            return
+        for row in rows:
+            result = call(*row)
+            # the next call may change a list, and what a generator sees: those are read at once
+            append(result if isinstance(result, _UNCHANGING) else listed(result))
 
     def call(self, slot: TaskSlot, name: str, *args: Any) -> Call:
         """Call something of an instance; what it returns is emitted."""

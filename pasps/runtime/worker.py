@@ -193,7 +193,6 @@ class Worker:
             targets=self.targets,
             peers=self.peers,
             schedule=self.pump.schedule,
-            stepped=self.pump.stepped,
             call_at=self.timers.call_at,
             trial=Trial(rows, settings.max_frame_bytes) if workers > 1 else None,
             spawn=spawn,

@@ -13,7 +13,7 @@ class FakeClock:
         self._now = self._start = start
         self._creep = creep
         self._epoch = epoch
-        self._waited = 0.0
+        self._waited = self._set_by = 0.0
 
     def __repr__(self) -> str:
         return f"FakeClock({self._now:.6f})"
@@ -37,7 +37,11 @@ class FakeClock:
 
     def wall(self) -> float:
         """Seconds since the epoch."""
-        return self._epoch + self._now - self._start
+        return self._epoch + self._now - self._start + self._set_by
+
+    def set_wall(self, seconds: float) -> None:
+        """Somebody sets the machine's clock so many seconds forward, or back when it is negative: only `wall` knows."""
+        self._set_by += seconds
 
     def advance(self, seconds: float) -> None:
         """Let time pass.

@@ -68,9 +68,10 @@ class StepRun:
         self.steps = 0
         self.held: set[str] = set()
         """Workers that apply no table until they are taken out of this set, or `controller.deliver` is called."""
-        self._positions: dict[int, bytes] = {}
+        self.positions: dict[int, bytes] = {}
+        """What spout tasks saved last, as it is kept outside of their workers."""
         table = _first_table(self.blueprint, [f"w{i}" for i in range(workers)])
-        self.controller = StepController(table, self.workers, self.journal, lambda: dict(self._positions))
+        self.controller = StepController(table, self.workers, self.journal, lambda: dict(self.positions))
         for worker in [self._crew.make(name) for name in table.workers]:
             worker.apply(table, {})
         if workers > 1:  # as a worker tries it before it says that it is there, with the hooks that this calls
@@ -124,7 +125,7 @@ class StepRun:
         for task, spout in self.workers[name].residents.spouts.items():
             position = spout.position()
             if position is not None:
-                self._positions[task] = position
+                self.positions[task] = position
 
     def busy(self) -> bool:
         """Whether another step would do something, or may: a coroutine or thread is under way."""
@@ -286,7 +287,7 @@ class StepRun:
     def restart(self, worker: str) -> None:
         """The worker comes back, one incarnation later, with nothing of what it had."""
         made = self._crew.make(worker)
-        made.apply(self.controller.table, dict(self._positions))  # as it is told when it is launched: what the table leaves it is made
+        made.apply(self.controller.table, dict(self.positions))  # as it is told when it is launched: what the table leaves it is made
         self.controller.came(worker, self._crew.incarnations[worker])
         made.activate()
 

@@ -185,17 +185,6 @@ class WriteDown(Bolt):
         self.journal.write(*tup.values)
 
 
-class Elastic(Topology):
-    """Keyed first, so that its order is the spout's; then load-aware and shuffle; then keyed again."""
-
-    numbers = Numbers.spec()
-    first = KeyedCount.spec(inputs={numbers: Grouping.fields("key")}, par=2, pool=6)
-    aware = PassCount.spec(inputs=[first], par=2, pool=5)
-    shuffled = PassCount.spec(inputs={aware: Grouping.SHUFFLE}, par=2, pool=5)
-    second = SecondCount.spec(inputs={shuffled: Grouping.fields("key")}, par=2, pool=6)
-    sink = WriteDown.spec(inputs={second: Grouping.GLOBAL})
-
-
 class Chain(Topology):
     """What the tests that kill workers run: every kind of edge, and a sink whose lines survive."""
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from pasps import Bolt, EndOfInput, Spout, Topology, Tuple
+from pasps import Bolt, EndOfInput, Spout, Topology, Tuple, bolt
 from pasps.metrics import ReplicaCounts
 from pasps.runtime.executor import Executor, Pump
 from pasps.runtime.meters import Blocking
 from pasps.runtime.snapshot import take_counts
-from pasps.testing import FakeClock, StepRun
+from pasps.testing import FakeClock, StepOptions, StepRun
 from tests.unit.runtime.parts import Numbers
 
 
@@ -25,6 +25,13 @@ class Timed(Bolt):
         computes, waits = tup.values[0]
         self.clock.advance(computes)
         self.clock.wait(waits)
+
+
+class Computing(Timed):
+    """Takes a millisecond of computing whatever comes."""
+
+    def process(self, tup: Tuple) -> None:
+        self.clock.advance(0.001)
 
 
 class Timing(Topology):
@@ -121,6 +128,79 @@ def test_a_spout_that_waits_blocks_and_the_bolt_behind_it_does_not() -> None:
             "numbers": True,
             "timed": False,
         }
+
+
+class Steady(Spout):
+    """A tuple each millisecond."""
+
+    outputs = ("n",)
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.given = 0
+
+    def next_tuple(self) -> float:
+        self.given += 1
+        if self.given > 12_000:
+            raise EndOfInput
+        self.emit([self.given])
+        return 0.001
+
+
+@bolt(outputs=["n"])
+def quick(n: int) -> tuple[int]:
+    return (n,)
+
+
+class Buffers(Bolt):
+    """Writes every hundredth tuple's worth; all calls but one in a hundred are quick."""
+
+    clock: ClassVar[FakeClock]
+    outputs = ("n",)
+
+    def initialize(self, conf: dict[str, Any], ctx: Any) -> None:
+        self.rows: list[Any] = []
+
+    def process(self, tup: Tuple) -> None:
+        self.rows.append(tup[0])
+        self.clock.advance(1e-6)
+        if len(self.rows) == 100:
+            self.clock.wait(0.05)
+            self.rows = []
+
+
+class Behind(Topology):
+    numbers = Steady.spec()
+    before = quick.spec(inputs=[numbers])
+    buffers = Buffers.spec(inputs=[before])
+
+
+def test_a_bolt_that_waits_once_in_many_calls_blocks_and_not_the_one_before_it() -> None:
+    with StepRun(Behind, 1, options=StepOptions(creep=1e-6)) as run:
+        Buffers.clock = run.clock
+        run.run_to_end()
+        found = {counts.component: counts for counts in take_counts(run.workers["w0"], 1).replicas}
+    assert {name: counts.blocks for name, counts in found.items()} == {"numbers": False, "before": False, "buffers": True}
+    assert found["buffers"].seconds == pytest.approx(120 * 0.05, rel=0.1)
+
+
+class Beside(Topology):
+    """One computes as long as the other waits."""
+
+    numbers = Numbers.spec()
+    computes = Computing.spec(inputs=[numbers])
+    waits = Timed.spec(inputs=[numbers])
+
+
+@pytest.mark.parametrize("every", [1, 10, 200])
+def test_of_one_that_computes_and_one_that_waits_in_the_same_passes_each_is_counted_for_itself(every: int) -> None:
+    with StepRun(Beside, 1, inputs={"numbers": [[(0.0, 0.01 * (n % every == 0))] for n in range(20 * every + 2000)]}) as run:
+        Timed.clock = run.clock
+        run.run_to_end()
+        found = {counts.component: counts for counts in take_counts(run.workers["w0"], 1).replicas}
+    waited = 0.01 * sum(n % every == 0 for n in range(20 * every + 2000))
+    assert found["computes"].seconds == pytest.approx(0.001 * (20 * every + 2000), rel=0.05)
+    assert not found["computes"].blocks
+    assert found["waits"].blocks == (waited > 2.0)
 
 
 # ---- waits that are none

@@ -23,6 +23,15 @@ def test_all_its_times_move_together() -> None:
     assert clock.peek() == 9.0
 
 
+def test_somebody_may_set_the_wall_clock() -> None:
+    clock = FakeClock(5.0, epoch=100.0)
+    clock.set_wall(-60.0)
+    clock.advance(2.5)
+    assert (clock.now(), clock.cpu(), clock.wall()) == (7.5, 7.5, 42.5)
+    clock.set_wall(60.0)
+    assert clock.wall() == 102.5
+
+
 def test_it_does_not_go_back() -> None:
     with pytest.raises(ValueError, match="at least 0"):
         FakeClock().advance(-1)

@@ -1,4 +1,4 @@
-"""Quick bolts run what comes to them within the step that made it; everything else about them is as if it had been queued."""
+"""Lines of quick bolts in one worker: each tuple passes each once, and what it costs is counted where it is spent."""
 
 from __future__ import annotations
 
@@ -108,15 +108,7 @@ def test_time_is_counted_where_it_is_spent() -> None:
         assert sum(seconds.values()) <= run.clock.peek() - began
 
 
-def test_replicas_take_turns_in_a_chain_too() -> None:
-    with StepRun(Line, 1, inputs={"numbers": rows()}, options=StepOptions(creep=CREEP)) as run:
-        run.set_active("three", 4)
-        run.set_active("four", 4)
-        run.run_to_end()
-        assert min(sum(replica.executed.values()) for replica in counted(run, "four")) > 0
-
-
-def test_a_slow_bolt_is_never_run_within_the_step_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_slow_bolt_takes_is_not_counted_for_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Behind(Topology):
         numbers = Numbers.spec()
         one = plus_one.spec(inputs=[numbers])
@@ -130,7 +122,7 @@ def test_a_slow_bolt_is_never_run_within_the_step_of_another(monkeypatch: pytest
         assert sorted(run.verdicts.acked["numbers"]) == list(range(100))
 
 
-def test_ticks_come_between_batches_of_a_chain() -> None:
+def test_ticks_come_between_batches() -> None:
     class Ticks(Topology):
         numbers = Numbers.spec()
         one = plus_one.spec(inputs=[numbers])
@@ -145,7 +137,7 @@ def test_ticks_come_between_batches_of_a_chain() -> None:
         assert sorted(n for n in out if n) == [n + 2 for n in range(TOTAL)]
 
 
-def test_a_chain_of_very_many_bolts_runs() -> None:
+def test_a_line_of_very_many_bolts_runs() -> None:
     classes: dict[str, Any] = {"numbers": Numbers.spec()}
     before = classes["numbers"]
     for place in range(120):
