@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from predictor_service.errors import SettingsError
 from predictor_service.serve import serve
-from predictor_service.settings import DEFAULT_PORT, Settings, cores
+from predictor_service.settings import DEFAULT_PORT, MOST_WORKERS, Settings, usual_workers
 
 TOKEN_VARIABLE = "PASPS_PREDICTOR_TOKEN"
 
@@ -44,7 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="the address to listen on; one that others can reach needs --token (default: 127.0.0.1)")
     add("--port", type=int, default=DEFAULT_PORT, help=f"0 takes a free one (default: {DEFAULT_PORT})")
-    add("--workers", type=int, default=cores(), metavar="N", help="processes for long fits (default: the number of cores)")
+    cores = f"the number of cores, at most {MOST_WORKERS}"
+    add("--workers", type=int, default=usual_workers(), metavar="N", help=f"processes for long fits (default: {cores})")
     add(
         "--token",
         default=os.environ.get(TOKEN_VARIABLE) or None,

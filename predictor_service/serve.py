@@ -11,16 +11,13 @@ import sys
 import threading
 from types import FrameType
 
-import uvicorn
-
+from pasps.transport.entrance import listening_socket
+from pasps.transport.http_server import HttpServer
 from predictor_service.app import create_app
 from predictor_service.errors import SettingsError
 from predictor_service.fitting import Fitting
 from predictor_service.settings import Settings
 
-_BACKLOG = 512
-_MOST_CONNECTIONS = 1024
-_GRACE_SECONDS = 2
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -34,34 +31,22 @@ def serve(settings: Settings, *, end_with_stdin: bool = False) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     with _listening(settings) as listener:
         fitting = Fitting(settings)
-        config = uvicorn.Config(
-            create_app(settings, fitting),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            backlog=_BACKLOG,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        server = _Server(config, fitting, _url(listener))
+        server = _Server(settings, fitting, listener)
         if end_with_stdin:
             threading.Thread(target=server.end_with_stdin, name="stdin", daemon=True).start()
-        server.run([listener])
+        server.run()
 
 
-class _Server(uvicorn.Server):
+class _Server(HttpServer):
     """Says where it listens, and ends fits before connections: a fit must not keep a service from ending."""
 
-    def __init__(self, config: uvicorn.Config, fitting: Fitting, url: str) -> None:
-        super().__init__(config)
+    def __init__(self, settings: Settings, fitting: Fitting, listening: socket.socket) -> None:
+        super().__init__(create_app(settings, fitting), listening, lifespan="on")
         self._fitting = fitting
-        self._url = url
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        sys.stdout.write(f"predictor listening on {self._url}\n")
+        sys.stdout.write(f"predictor listening on {self.url}\n")
         sys.stdout.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -77,22 +62,10 @@ class _Server(uvicorn.Server):
 
 
 def _listening(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.host, settings.port))
-        listener.listen(_BACKLOG)
+        return listening_socket(settings.host, settings.port)
     except OSError as error:
-        listener.close()
         raise SettingsError(f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; choose another") from error
-    return listener
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _take_signals() -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from predictor_service.errors import SettingsError
 
 DEFAULT_PORT = 8888
+MOST_WORKERS = 256
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usual_workers() -> int:
+    """As many as the cores that this process may use, and no more than there may be."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    workers: int = field(default_factory=cores)
+    workers: int = field(default_factory=usual_workers)
     token: str | None = field(default=None, repr=False)
     fit_timeout_seconds: float = 10.0
     most_waiting: int = 64
@@ -34,8 +36,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise SettingsError(f"--port: expected 0 to 65535, got {self.port}")
-        if not 1 <= self.workers <= 256:
-            raise SettingsError(f"--workers: expected 1 to 256 processes, got {self.workers}")
+        if not 1 <= self.workers <= MOST_WORKERS:
+            raise SettingsError(f"--workers: expected 1 to {MOST_WORKERS} processes, got {self.workers}")
         if not 0.01 <= self.fit_timeout_seconds <= 3600:
             raise SettingsError(f"--fit-timeout: expected 0.01 to 3600 seconds, got {self.fit_timeout_seconds:g}")
         if not 0 <= self.most_waiting <= 100_000:

@@ -67,7 +67,7 @@ class Exchange:
     events: list[Event]
     size: int
     arrived: float
-    """Seconds since the epoch."""
+    """By the monotonic clock."""
     answer: Callable[[Answer], None]
     gone: bool = False
     rows: list[Row] | None = None
@@ -170,8 +170,8 @@ class Desk:
             detail = f"event {event[1]}: it failed as often as it may ('http.tries'); the topology's errors say why"
             self.refuse(exchange, Answer(500, detail))
 
-    def due_at(self, event: EventId) -> float | None:
-        """When the request arrived; None when it is not open."""
+    def arrived(self, event: EventId) -> float | None:
+        """When its request had arrived, by the monotonic clock; None when it is not open."""
         exchange = self._open.get(event[0])
         return None if exchange is None else exchange.arrived
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.api.spout import Spout
-from pasps.clock import Clock, SystemClock
+from pasps.clock import Clock, SystemClock, wall_of
 from pasps.connectors.http_body import Event
 from pasps.connectors.http_desk import NOT_ACTIVE, Answer, Desk, EventId, Exchange, Room
 from pasps.connectors.http_intake import Intake
@@ -38,6 +38,7 @@ class HttpSpout(Spout):
     """
 
     outputs: Outputs = ("event", "id")
+    path_keys: ClassVar[Mapping[str, str | None]] = {"http.token.file": None, "http.address.file": None}
     clock: ClassVar[Clock] = SystemClock()
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
@@ -138,7 +139,8 @@ class HttpSpout(Spout):
 
     def due_at(self, tup_id: EventId) -> float | None:
         """When its request had arrived."""
-        return self._desk.due_at(tup_id)
+        arrived = self._desk.arrived(tup_id)
+        return None if arrived is None else wall_of(self.clock, arrived)
 
     # ---- lifecycle
 

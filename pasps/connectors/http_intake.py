@@ -135,7 +135,7 @@ class Intake:
         if not kept:
             return 0, _FULL
         answered: asyncio.Future[Answer] = loop.create_future()
-        exchange = Exchange(next(self._numbers), key, events, size, self._clock.wall(), _from_a_thread(loop, answered))
+        exchange = Exchange(next(self._numbers), key, events, size, self._clock.now(), _from_a_thread(loop, answered))
         self._hand_in(exchange)
         if self._closed:  # perhaps nobody takes it any more
             exchange.answer(NOT_ACTIVE)

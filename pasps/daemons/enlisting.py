@@ -1,57 +1,43 @@
 """How a worker that was started elsewhere comes to its master: over TCP, and both prove that they know the topology's secret.
 
-Three lines of JSON, then the control connection is as one of this machine's. `Gate` is the master's side, `enlist` the worker's.
+After the handshake of `transport` the worker says in a frame of JSON who it is, and then the control connection is as one of this
+machine's. `Gate` is the master's side, `enlist` the worker's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
 import os
 import secrets
 import socket
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 
 from pasps.cluster.launcher import usable_cores
 from pasps.control.news import News
-from pasps.errors import AuthenticationError, BrokenError, ProtocolError
+from pasps.errors import BrokenError, ProtocolError
+from pasps.transport import handshake
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
+from pasps.transport.frames import HEADER_BYTES, seal
+from pasps.transport.handshake import Identity, Incarnations, Steps, shake
 
 _log = logging.getLogger(__name__)
 
 ENLIST_SECONDS = 10.0
-_MOST_LINE_BYTES = 4096
-
-_T = TypeVar("_T")
+_MOST_REQUEST_BYTES = 4096
+_ENLISTING, _GATE = "enlisting", "gate"
+"""In the place of a topology's name, so that nothing said here counts at the ports for data; the secret is of one topology anyhow."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """The first line: who comes, and the worker's challenge."""
+    """What a worker says of itself, beside its place and its process, which it has proved."""
 
-    place: str
     where: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    pid: int
     cores: int
-    nonce: str
-
-
-class Challenge(msgspec.Struct, frozen=True):
-    """The second: the master's challenge, and its answer to that of the worker."""
-
-    nonce: str
-    proof: str
-
-
-class Proof(msgspec.Struct, frozen=True):
-    """The third: the worker's answer."""
-
-    proof: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +49,6 @@ class Enlisted:
     pid: int
     cores: int
     control: socket.socket
-
-
-def _proof(secret: bytes, who: str, nonce: str, request: Request) -> str:
-    said = "\n".join((who, nonce, request.place, *request.where, str(request.pid), str(request.cores)))
-    return hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()
 
 
 class Gate:
@@ -145,66 +126,65 @@ class Gate:
         self._news.tell()
 
     async def _shaken(self, control: socket.socket) -> Enlisted:
-        request = _read(await _line(control), Request)
-        nonce = secrets.token_hex(32)
-        answer = Challenge(nonce, _proof(self._secret, "master", request.nonce, request))
-        await asyncio.get_running_loop().sock_sendall(control, msgspec.json.encode(answer) + b"\n")
-        given = _read(await _line(control), Proof).proof
-        if not hmac.compare_digest(given.encode(), _proof(self._secret, "worker", nonce, request).encode()):
-            raise AuthenticationError(f"process {request.pid} on {request.where[0]} does not know the secret of this topology")
-        return Enlisted(request.place, request.where, request.pid, request.cores, control)
-
-
-async def _line(control: socket.socket) -> bytes:
-    loop, data = asyncio.get_running_loop(), bytearray()
-    while not data.endswith(b"\n"):
-        part = await loop.sock_recv(control, _MOST_LINE_BYTES)
-        if not part or len(data) + len(part) > _MOST_LINE_BYTES:
-            raise ProtocolError("it did not say a line of JSON")
-        data += part
-    return bytes(data)
-
-
-def _read(line: bytes, kind: type[_T]) -> _T:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"expected a {kind.__name__.lower()}, got {line[:60]!r}") from error
+        peer = await _shake(control, handshake.listener(Identity(_ENLISTING, _GATE, 0), self._secret, _nonce(), Incarnations()))
+        size = int.from_bytes(await _exactly(control, HEADER_BYTES), "big")
+        if size > _MOST_REQUEST_BYTES:
+            raise ProtocolError(f"request of {size} bytes: expected at most {_MOST_REQUEST_BYTES}")
+        said = await _exactly(control, size)
+        try:
+            request = msgspec.json.decode(said, type=Request)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ProtocolError(f"place {peer.worker}: expected a request, got {said[:60]!r}") from error
+        return Enlisted(peer.worker, request.where, peer.incarnation, request.cores, control)
 
 
 def enlist(address: tuple[str, int], secret: bytes, place: str) -> socket.socket:
-    """Go to the master, and come back with the control connection. Blocks.
+    """Go to the master, and come back with the control connection. Blocks; for a thread without an event loop.
 
     Who starts workers gives each of its parts that can be lost alone a working directory of its own, as Spark does for executors.
 
     Raises:
         BrokenError: nobody is there, or it is not the master.
     """
-    request = Request(place, (socket.gethostname(), os.getcwd()), os.getpid(), usable_cores(), secrets.token_hex(32))
+    who = f"place {place}: the topology's master at {address[0]}:{address[1]}"
     try:
         control = socket.create_connection(address, timeout=ENLIST_SECONDS)
     except OSError as error:
-        raise BrokenError(f"place {place}: the topology's master at {address[0]}:{address[1]} cannot be reached: {error}") from error
+        raise BrokenError(f"{who} cannot be reached: {error}") from error
     try:
-        control.sendall(msgspec.json.encode(request) + b"\n")
-        challenge = _read(_blocking_line(control), Challenge)
-        if not hmac.compare_digest(challenge.proof.encode(), _proof(secret, "master", request.nonce, request).encode()):
-            raise AuthenticationError(f"place {place}: who answers at {address[0]}:{address[1]} does not know the secret of this topology")
-        control.sendall(msgspec.json.encode(Proof(_proof(secret, "worker", challenge.nonce, request))) + b"\n")
+        control.setblocking(False)
+        asyncio.run(_enlist(control, secret, place))
         control.settimeout(None)
     except (OSError, BrokenError) as error:
         control.close()
         if isinstance(error, BrokenError):
-            raise
-        raise BrokenError(f"place {place}: the topology's master at {address[0]}:{address[1]} ended the connection: {error}") from error
+            raise type(error)(f"{who}: {error}") from error
+        late = f"timed out after {ENLIST_SECONDS:g} s" if isinstance(error, TimeoutError) else error
+        raise BrokenError(f"{who} ended the connection: {late}") from error
     return control
 
 
-def _blocking_line(control: socket.socket) -> bytes:
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        part = control.recv(_MOST_LINE_BYTES)
-        if not part or len(data) + len(part) > _MOST_LINE_BYTES:
-            raise ProtocolError("the master did not say a line of JSON")
+async def _enlist(control: socket.socket, secret: bytes, place: str) -> None:
+    async with asyncio.timeout(ENLIST_SECONDS):
+        await _shake(control, handshake.dialer(Identity(_ENLISTING, place, os.getpid()), secret, _nonce(), Incarnations(), _GATE))
+        said = msgspec.json.encode(Request((socket.gethostname(), os.getcwd()), usable_cores()))
+        await asyncio.get_running_loop().sock_sendall(control, seal(bytearray(HEADER_BYTES) + said))
+
+
+async def _shake(control: socket.socket, steps: Steps) -> Identity:
+    return await shake(steps, partial(_exactly, control), partial(asyncio.get_running_loop().sock_sendall, control))
+
+
+async def _exactly(control: socket.socket, size: int) -> bytes:
+    """So many bytes and no more: what comes then is for others."""
+    loop, data = asyncio.get_running_loop(), bytearray()
+    while len(data) < size:
+        part = await loop.sock_recv(control, size - len(data))
+        if not part:
+            raise ConnectionResetError("it ended the connection in the middle of a handshake")
         data += part
     return bytes(data)
+
+
+def _nonce() -> bytes:
+    return secrets.token_bytes(handshake.NONCE_BYTES)

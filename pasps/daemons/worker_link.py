@@ -283,12 +283,14 @@ class WorkerLink:
         self._handle.reap()
 
     async def end(self, seconds: float) -> None:
-        """Wait until the process has ended by itself, then end it."""
-        if seconds:
-            await asyncio.wait([self._gone], timeout=seconds)
-        if self._gone.done():  # the end of its connection is seen a moment before that of the process
-            self._was_there = await self._status(_MOMENT_SECONDS) is None and not self._given_up
-        self.kill()
+        """Wait until the process has ended by itself, then end it; it is ended also when nobody waits any more."""
+        try:
+            if seconds:
+                await asyncio.wait([self._gone], timeout=seconds)
+            if self._gone.done():  # the end of its connection is seen a moment before that of the process
+                self._was_there = await self._status(_MOMENT_SECONDS) is None and not self._given_up
+        finally:
+            self.kill()
         await self._status(_ENDING_SECONDS)
 
 

@@ -1,6 +1,6 @@
-"""How two workers prove to each other that they hold the topology's secret, without sending it.
+"""How two processes, workers mostly, prove to each other that they hold the same secret, without sending it.
 
-Pure: generators that take and give payloads; `tcp` drives them.
+Pure: generators that take and give payloads; `tcp` drives them, and `shake` does over whatever else can read and write.
 
     dialer                                      listener
     HELLO    identity, nonce          ─────▶
@@ -15,14 +15,16 @@ It proves who opened the connection; it does not encrypt what follows.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
-from collections.abc import Generator
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Generator
+from typing import Annotated, cast
 
 import msgspec
 
 from pasps.errors import AuthenticationError, PaspsError, ProtocolError
+from pasps.transport.frames import HEADER_BYTES, seal
 
 VERSION = 1
 MAGIC = b"PASPS"
@@ -107,6 +109,36 @@ def listener(me: Identity, secret: bytes, nonce: bytes, seen: Incarnations) -> S
     # only now: an incarnation that nobody has proved must not shut the true one out
     seen.admit(theirs.identity)
     return theirs.identity, _message(WELCOME, _proof(secret, b"listener", transcript))
+
+
+async def shake(steps: Steps, read: Callable[[int], Awaitable[bytes]], write: Callable[[bytes], Awaitable[object]]) -> Identity:
+    """Take `dialer` or `listener` to its end, each payload in a frame; returns the peer. `read` gives exactly so many bytes.
+
+    Raises:
+        ProtocolError, AuthenticationError: as they do; the peer is told.
+        Exception: what `read` and `write` raise.
+    """
+
+    async def say(payload: bytes | None) -> None:
+        if payload is not None:
+            await write(bytes(seal(bytearray(HEADER_BYTES) + payload)))
+
+    try:
+        said = next(steps)
+        while True:
+            await say(said)
+            size = int.from_bytes(await read(HEADER_BYTES), "big")
+            if size > MOST_HANDSHAKE_BYTES:
+                raise ProtocolError(f"frame of {size} bytes: expected the handshake of a peer, at most {MOST_HANDSHAKE_BYTES}")
+            said = steps.send(await read(size))
+    except StopIteration as end:
+        peer, last = end.value
+        await say(last)
+        return cast(Identity, peer)
+    except (ProtocolError, AuthenticationError) as error:
+        with contextlib.suppress(OSError):
+            await say(refusal(error))
+        raise
 
 
 def refusal(error: PaspsError) -> bytes:

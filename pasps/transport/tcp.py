@@ -11,7 +11,6 @@ import secrets
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import cast
 
 from pasps.errors import AuthenticationError, BrokenError, ClosedError, InvalidError, PaspsError, ProtocolError
@@ -229,7 +228,6 @@ class Listener:
         self._accept = accept
         self._complaints = Complaints(_log)
         self._entrance = Entrance(listening, self._admit, endpoint.handshake_seconds, self._complaints)
-        self._starting: set[asyncio.Task[object]] = set()
         self._entrance.open()
 
     def close(self) -> None:
@@ -244,17 +242,7 @@ class Listener:
 
         endpoint = self._endpoint
         steps = handshake.listener(endpoint.identity, endpoint.secret, secrets.token_bytes(NONCE_BYTES), endpoint.seen)
-        connection = TcpConnection(endpoint, steps, on_shaken, self._complaints.tell)
-        visitor.cut = partial(connection.abort, "it has not proved itself, and others come")
-        loop = asyncio.get_running_loop()
-        task: asyncio.Task[object] = loop.create_task(loop.connect_accepted_socket(lambda: connection, visitor.control))
-        self._starting.add(task)
-        task.add_done_callback(self._started)
-
-    def _started(self, task: asyncio.Task[object]) -> None:
-        self._starting.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._complaints.tell(f"a connection at {self.host}:{self.port} could not be taken in: {error!r}")
+        visitor.give_to(TcpConnection(endpoint, steps, on_shaken, self._complaints.tell))
 
 
 async def listen(host: str, port: int, endpoint: Endpoint, accept: Callable[[TcpConnection], None]) -> Listener:

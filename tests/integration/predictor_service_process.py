@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 100.0
 
 MODELS = """
 import os, pathlib, time
@@ -115,7 +115,7 @@ class Service:
     def wait_ended(self) -> int:
         """Its exit code; fails when it leaves a process behind or wrote a traceback."""
         code = self.process.wait(PATIENCE_SECONDS)
-        wait_until(lambda: not alive(self.family), "end of all its processes", 3)
+        wait_until(lambda: not alive(self.family), "end of all its processes")
         told = self.process.stderr.read()
         assert "Traceback" not in told, told
         assert self.process.stdout.read() == ""
@@ -125,7 +125,7 @@ class Service:
         for process in {self.process, *self.family}:
             if process.is_running():
                 process.kill()
-        self.process.wait(5)
+        self.process.wait(PATIENCE_SECONDS)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             stream.close()
 

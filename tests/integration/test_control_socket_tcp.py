@@ -1,10 +1,11 @@
-"""The control socket over TCP: it does nothing for who does not begin with the right token."""
+"""The control socket over TCP: it does nothing for who does not prove first that it has the driver's secret."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,15 +14,19 @@ import pytest
 
 from pasps.cluster.tokens import driver_token
 from pasps.daemons import control_socket
-from pasps.daemons.control_socket import MOST_CONNECTIONS, MOST_REQUEST_BYTES, MOST_STRANGERS, ControlSocket
+from pasps.daemons.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket, prove
 from pasps.daemons.verbs import Verbs
+from pasps.errors import AuthenticationError
+from pasps.transport import handshake
+from pasps.transport.entrance import MOST_INSIDE
+from pasps.transport.handshake import Identity, Incarnations
 
 pytestmark = pytest.mark.integration
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HOST = "127.0.0.1"
-TOKEN = driver_token("secret", "words")
-HELLO = {"verb": "hello", "arguments": {"token": TOKEN}}
+EPOCH = 3
+TOKEN = driver_token("secret", "words", EPOCH)
 ADD = {"verb": "add"}
 
 
@@ -44,11 +49,17 @@ class Bench:
         self.opened.append(await asyncio.open_connection(*self.socket.address))
         return self.opened[-1]
 
+    async def greeted(self, token: str = TOKEN, topology: str = "words") -> Streams:
+        streams = await self.connect()
+        me = Identity(topology, MASTER, 0)
+        await prove(handshake.dialer(me, token.encode(), secrets.token_bytes(32), Incarnations(), DRIVER), *streams, 10.0)
+        return streams
+
 
 @asynccontextmanager
 async def benched() -> AsyncIterator[Bench]:
     bench = Bench()
-    bench.socket = await ControlSocket.listen(HOST, bench.verbs, TOKEN)
+    bench.socket = await ControlSocket.listen(HOST, bench.verbs, "words", EPOCH, TOKEN)
     try:
         yield bench
     finally:
@@ -77,100 +88,125 @@ def test_who_greets_may_ask_as_often_as_it_likes() -> None:
     async def body(bench: Bench) -> None:
         assert bench.socket.address is not None
         assert bench.socket.address[0] == HOST
-        streams = await bench.connect()
-        assert await ask(streams, HELLO) == {"ok": True, "result": {}}
+        streams = await bench.greeted()
         assert [(await ask(streams, ADD))["result"] for _ in range(3)] == [1, 2, 3]
 
     run(body)
 
 
-def test_a_greeting_and_requests_in_one_piece_are_answered_in_order() -> None:
+def test_each_connection_proves_itself() -> None:
     async def body(bench: Bench) -> None:
-        streams = await bench.connect()
-        assert (await ask(streams, HELLO, ADD, ADD))["result"] == {}
-        assert [json.loads(await streams[0].readline())["result"] for _ in range(2)] == [1, 2]
-
-    run(body)
-
-
-def test_each_connection_greets_for_itself() -> None:
-    async def body(bench: Bench) -> None:
-        known, unknown = await bench.connect(), await bench.connect()
-        assert (await ask(known, HELLO))["ok"]
-        assert (await ask(unknown, ADD))["error"]["kind"] == "AuthenticationError"
+        known, unknown = await bench.greeted(), await bench.connect()
+        unknown[1].write(json.dumps(ADD).encode() + b"\n")
+        assert b"result" not in await unknown[0].read()
         assert (await ask(known, ADD))["result"] == 1
 
     run(body)
 
 
 @pytest.mark.parametrize(
-    ("first", "kind"),
+    ("topology", "token"),
     [
-        (ADD, "AuthenticationError"),
-        ({"verb": "add", "arguments": {"token": TOKEN}}, "AuthenticationError"),
-        ({"verb": "hello"}, "AuthenticationError"),
-        *(
-            ({"verb": "hello", "arguments": {"token": wrong}}, "AuthenticationError")
-            for wrong in ("", TOKEN[:-1], TOKEN + "0", TOKEN.upper(), "\u00e9", driver_token("secret", "others"), None, 1, [TOKEN], True)
-        ),
-        (b'{"verb": "hello", "arguments": {"token": "\\ud800"}}\n', "InvalidError"),
-        (b"no json\n", "InvalidError"),
-        (b"x" * (MOST_REQUEST_BYTES + 1), "ProtocolError"),
+        ("words", driver_token("other", "words", EPOCH)),
+        ("words", driver_token("secret", "words", EPOCH - 1)),
+        ("words", driver_token("secret", "words", EPOCH + 1)),
+        ("others", driver_token("secret", "others", EPOCH)),
+        ("words", ""),
     ],
-    ids=range(16),
+    ids=["token", "older", "newer", "topology", "nothing"],
 )
-def test_who_does_not_greet_rightly_gets_nothing_done(first: object, kind: str) -> None:
+def test_who_has_another_secret_gets_nothing_done(topology: str, token: str) -> None:
     async def body(bench: Bench) -> None:
-        streams = await bench.connect()
-        assert (await ask(streams, first, ADD))["error"]["kind"] == kind
-        with contextlib.suppress(ConnectionResetError):  # it did not read the rest
-            assert await streams[0].read() == b""
+        with pytest.raises(AuthenticationError):
+            await bench.greeted(token, topology)
+        assert await bench.opened[0][0].read() == b""
+        assert (await ask(await bench.greeted(), ADD))["result"] == 1
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    "said", [b"no json\n", json.dumps(ADD).encode() + b"\n", b"\0\0\0\0", b"\0\0\4\0" + bytes(1024), b"x" * MOST_REQUEST_BYTES]
+)
+def test_who_says_something_else_gets_nothing_done(said: bytes) -> None:
+    async def body(bench: Bench) -> None:
+        reader, writer = await bench.connect()
+        writer.write(said)
+        with contextlib.suppress(ConnectionResetError):  # it did not read all of it
+            assert b"PASPS" in await reader.read()
         assert bench.count == 0
-        good = await bench.connect()
-        assert (await ask(good, HELLO))["ok"]
+        assert (await ask(await bench.greeted(), ADD))["result"] == 1
 
     run(body)
 
 
-def test_a_refusal_does_not_tell_the_token() -> None:
+def test_nothing_that_passes_opens_the_port_again() -> None:
+    """Who has taken the port of a driver that is gone hears what a master says, and says it at the next one's."""
+
     async def body(bench: Bench) -> None:
-        assert TOKEN not in json.dumps(await ask(await bench.connect(), ADD))
+        heard, true = bytearray(), bench.socket.address
+        assert true is not None
+
+        async def between(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            far_reader, far_writer = await asyncio.open_connection(*true)
+
+            async def passed_on(one: asyncio.StreamReader, other: asyncio.StreamWriter) -> None:
+                while data := await one.read(1000):
+                    if one is reader:
+                        heard.extend(data)
+                    other.write(data)
+
+            await asyncio.gather(passed_on(reader, far_writer), passed_on(far_reader, writer))
+            far_writer.close()
+            writer.close()
+
+        async with await asyncio.start_server(between, HOST, 0) as server:
+            bench.socket.address = server.sockets[0].getsockname()[:2]
+            _, through = await bench.greeted()
+            bench.socket.address = true
+            assert TOKEN.encode() not in heard
+            assert b"secret" not in heard
+            reader, writer = await bench.connect()
+            writer.write(bytes(heard) + json.dumps(ADD).encode() + b"\n")
+            assert b"does not hold" in await reader.read()
+            assert bench.count == 0
+            through.close()
 
     run(body)
 
 
-def test_who_greets_too_slowly_makes_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_too_slow_makes_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_socket, "GREETING_SECONDS", 0.3)
+
     async def body(bench: Bench) -> None:
-        good = await bench.connect()
-        assert (await ask(good, HELLO))["ok"]
+        good = await bench.greeted()
         strangers = [await bench.connect() for _ in range(MOST_CONNECTIONS - 1)]
-        strangers[0][1].write(b'{"verb":')
+        strangers[0][1].write(b"\0\0")
         for reader, _ in strangers:
             assert await reader.read() == b""
-        assert (await ask(await bench.connect(), HELLO))["ok"]
-        assert (await ask(good, ADD))["result"] == 1
+        assert (await ask(await bench.greeted(), ADD))["ok"]
+        assert (await ask(good, ADD))["result"] == 2
 
-    monkeypatch.setattr(control_socket, "GREETING_SECONDS", 0.3)
     run(body)
 
 
-def test_strangers_that_hold_connections_open_keep_nobody_out() -> None:
+@pytest.mark.parametrize("said", [b"", b"\0\0"], ids=["silent", "half a word"])
+def test_strangers_that_hold_connections_open_keep_nobody_out(said: bytes) -> None:
     async def body(bench: Bench) -> None:
-        good = await bench.connect()
-        assert (await ask(good, HELLO))["ok"]
-        for _ in range(MOST_CONNECTIONS + MOST_STRANGERS):
-            await bench.connect()
-        assert (await ask(await bench.connect(), HELLO))["ok"]
-        assert (await ask(good, ADD))["result"] == 1
-        assert await bench.opened[1][0].read() == b"", "the oldest was not closed"
+        good = await bench.greeted()
+        for _ in range(2 * MOST_INSIDE):
+            (await bench.connect())[1].write(said)
+        assert (await ask(await bench.greeted(), ADD))["ok"]
+        assert (await ask(good, ADD))["result"] == 2
+        with contextlib.suppress(ConnectionResetError):
+            assert await bench.opened[1][0].read() == b"", "the oldest was not closed"
 
     run(body)
 
 
 def test_closing_ends_all_connections_and_frees_the_port() -> None:
     async def body(bench: Bench) -> None:
-        known, unknown = await bench.connect(), await bench.connect()
-        assert (await ask(known, HELLO))["ok"]
+        known, unknown = await bench.greeted(), await bench.connect()
         await bench.socket.close()
         for reader, _ in (known, unknown):
             assert await reader.read() == b""
@@ -182,4 +218,4 @@ def test_closing_ends_all_connections_and_frees_the_port() -> None:
 
 def test_an_interface_that_is_not_there_is_an_error_of_the_system() -> None:
     with pytest.raises(OSError, match="assign requested address"):
-        asyncio.run(ControlSocket.listen("203.0.113.1", Verbs(), TOKEN))
+        asyncio.run(ControlSocket.listen("203.0.113.1", Verbs(), "words", EPOCH, TOKEN))

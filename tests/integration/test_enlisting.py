@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
 import socket
 
 import pytest
@@ -13,13 +14,42 @@ import pytest
 from pasps.daemons import enlisting
 from pasps.daemons.enlisting import Gate
 from pasps.errors import AuthenticationError, BrokenError
+from pasps.transport import handshake
 from pasps.transport.entrance import MOST_INSIDE
+from pasps.transport.handshake import Identity, Incarnations, shake
 from tests.integration.gate_bench import PATIENCE, SECRET, Bench, run
 from tests.integration.tcp_peers import until
 
 pytestmark = pytest.mark.integration
 
-REQUEST = {"place": "w0", "where": ["here", "/there"], "pid": 7, "cores": 2, "nonce": "n"}
+REQUEST = {"where": ["here", "/there"], "cores": 2}
+
+
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4, "big") + payload
+
+
+async def heard(reader: asyncio.StreamReader) -> bytes:
+    """The next frame."""
+    return await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+
+def hello() -> bytes:
+    """The first thing that a worker says."""
+    said = next(handshake.dialer(Identity("enlisting", "w0", 7), SECRET, secrets.token_bytes(32), Incarnations()))
+    assert said is not None
+    return framed(said)
+
+
+async def proved(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], secret: bytes = SECRET) -> None:
+    """Shakes hands as a worker does, and has said nothing more."""
+    reader, writer = streams
+
+    async def write(data: bytes) -> None:
+        writer.write(data)
+
+    steps = handshake.dialer(Identity("enlisting", "w0", 7), secret, secrets.token_bytes(32), Incarnations(), "gate")
+    await shake(steps, reader.readexactly, write)
 
 
 async def passes(one: socket.socket, other: socket.socket) -> None:
@@ -84,59 +114,38 @@ def test_many_that_come_at_once_all_get_their_places() -> None:
     run(body)
 
 
-def test_a_worker_with_another_secret_does_not_believe_the_master() -> None:
+def test_a_worker_with_another_secret_is_turned_away(caplog: pytest.LogCaptureFixture) -> None:
     async def body(bench: Bench) -> None:
-        with pytest.raises(AuthenticationError, match=r"w0.*does not know the secret"):
+        with pytest.raises(AuthenticationError, match=r"place w0: .*peer refused: .*does not hold the topology's secret"):
             await bench.enlisted("w0", b"another")
         await bench.still_works()
         assert bench.gate.waiting() == 0
 
     run(body)
-
-
-def test_a_worker_that_goes_on_without_the_secret_is_turned_away(caplog: pytest.LogCaptureFixture) -> None:
-    async def body(bench: Bench) -> None:
-        reader, writer = await bench.connect()
-        writer.write(json.dumps(REQUEST).encode() + b"\n")
-        challenge = json.loads(await reader.readline())
-        assert set(challenge) == {"nonce", "proof"}
-        # the master's own proof sent back is none
-        writer.write(json.dumps({"proof": challenge["proof"]}).encode() + b"\n")
-        assert await reader.read() == b""
-        writer.close()
-        assert bench.gate.waiting() == 0
-        await bench.still_works()
-
-    run(body)
-    assert "process 7 on here does not know the secret" in caplog.text
+    assert "somebody who is no worker of this topology was turned away: peer that says it is worker w0-" in caplog.text
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        b"\n",
+        b"\n\n\n\n",
         b"GET / HTTP/1.1\r\n\r\n",
-        b"\xff\xfe\n",
-        b'"\xed\xa0\x80"\n',
-        b"{}\n",
-        b'{"place": 1, "where": ["here"], "pid": 7, "cores": 2, "nonce": "n"}\n',
+        b"\xff\xfe\xff\xff",
+        framed(b""),
+        framed(b"{}"),
         b"x" * 5000,
-        b"x" * 4096 + b"\n",
-        json.dumps(REQUEST).encode() + b"\n" + b"no proof\n",
-        json.dumps(REQUEST).encode() + b"\n" + b'{"proof": "\xc3\xa9\\ud83d\\ude00"}\n',
-        json.dumps(REQUEST | {"pid": 10**30}).encode() + b'\n{"proof": ""}\n',
-        json.dumps(REQUEST | {"where": []}).encode() + b'\n{"proof": ""}\n',
+        hello() + framed(b"no proof"),
+        hello() + framed(b"PASPS\0\1\3" + bytes(32)),
+        hello() + hello(),
+        framed(hello()[4:].replace(b"enlisting", b"somewhere")),
+        framed(hello()[4:].replace(b"\xa2w0", b"\xa4gate")),
     ],
-    ids=range(12),
+    ids=range(11),
 )
 def test_garbage_is_turned_away_with_a_warning(said: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def body(bench: Bench) -> None:
         reader, writer = await bench.connect()
-        first, mid, rest = said.partition(b"\n")
-        writer.write(first + mid)
-        if rest:
-            await reader.readline()
-            writer.write(rest)
+        writer.write(said)
         with contextlib.suppress(ConnectionResetError):  # it did not read all of it
             async with asyncio.timeout(PATIENCE):
                 await reader.read()
@@ -148,13 +157,56 @@ def test_garbage_is_turned_away_with_a_warning(said: bytes, caplog: pytest.LogCa
     assert "somebody who is no worker of this topology was turned away" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        framed(b"no json"),
+        framed(b"\xff\xfe"),
+        framed(b"{}"),
+        framed(json.dumps(REQUEST | {"where": []}).encode()),
+        framed(json.dumps(REQUEST | {"cores": "2"}).encode()),
+        framed(json.dumps(REQUEST | {"where": ["x" * 5000]}).encode()),
+        b"\xff\xff\xff\xff",
+    ],
+    ids=range(7),
+)
+def test_a_worker_that_does_not_say_who_it_is_is_turned_away(said: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(bench: Bench) -> None:
+        streams = await bench.connect()
+        await proved(streams)
+        streams[1].write(said)
+        with contextlib.suppress(ConnectionResetError):
+            assert await streams[0].read() == b""
+        streams[1].close()
+        assert bench.gate.waiting() == 0
+        await bench.still_works()
+
+    run(body)
+    assert "somebody who is no worker of this topology was turned away" in caplog.text
+
+
+def test_what_a_worker_says_right_after_is_for_who_takes_it() -> None:
+    async def body(bench: Bench) -> None:
+        streams = await bench.connect()
+        await proved(streams)
+        streams[1].write(framed(json.dumps(REQUEST).encode()) + b"first words")
+        found = await bench.taken("w0")
+        assert (found.where, found.pid, found.cores) == (("here", "/there"), 7, 2)
+        async with asyncio.timeout(PATIENCE):
+            assert await asyncio.get_running_loop().sock_recv(found.control, 100) == b"first words"
+        found.control.close()
+        streams[1].close()
+
+    run(body)
+
+
 def test_who_hangs_is_turned_away_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(bench: Bench) -> None:
         silent, halfway, unproven = [await bench.connect() for _ in range(3)]
-        halfway[1].write(b'{"place":')
-        unproven[1].write(json.dumps(REQUEST).encode() + b"\n")
+        halfway[1].write(hello()[:20])
+        unproven[1].write(hello())
         await bench.still_works()
-        assert json.loads(await unproven[0].readline())["nonce"]
+        await heard(unproven[0])
         for reader, writer in (silent, halfway, unproven):
             assert await reader.read() == b""
             writer.close()
@@ -166,7 +218,7 @@ def test_who_hangs_is_turned_away_and_holds_up_nobody(monkeypatch: pytest.Monkey
 
 def test_who_leaves_halfway_harms_nobody() -> None:
     async def body(bench: Bench) -> None:
-        for said in (b"", b'{"place":', json.dumps(REQUEST).encode() + b"\n"):
+        for said in (b"", hello()[:20], hello()):
             _, writer = await bench.connect()
             writer.write(said)
             writer.transport.abort()
@@ -211,8 +263,8 @@ def test_closing_sends_away_who_waits_and_who_is_half_in() -> None:
         waiting, taken = await bench.enlisted("w0"), await bench.enlisted("w1")
         kept = await bench.taken("w1")
         silent, unproven = await bench.connect(), await bench.connect()
-        unproven[1].write(json.dumps(REQUEST).encode() + b"\n")
-        await unproven[0].readline()
+        unproven[1].write(hello())
+        await heard(unproven[0])
         await until(lambda: bench.gate.waiting() == 1, "who waits")
         await bench.gate.close()
         for reader, writer in (silent, unproven):
@@ -233,12 +285,12 @@ def test_closing_sends_away_who_waits_and_who_is_half_in() -> None:
 def test_closing_in_the_moment_in_which_somebody_comes_leaves_no_socket_open(turns: int) -> None:
     async def body(bench: Bench) -> None:
         reader, writer = await bench.connect()
-        writer.write(json.dumps(REQUEST).encode() + b"\n")
+        writer.write(hello())
         for _ in range(turns):
             await asyncio.sleep(0)
         await bench.gate.close()
         with contextlib.suppress(ConnectionResetError):
-            assert len((await reader.read()).splitlines()) <= 1
+            assert len(await reader.read()) < 200, "no more than a challenge"
         writer.close()
 
     run(body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +12,8 @@ import pytest
 from pasps.daemons import enlisting
 from pasps.daemons.enlisting import enlist
 from pasps.errors import AuthenticationError, BrokenError, ProtocolError
+from pasps.transport import handshake
+from pasps.transport.handshake import Identity, Incarnations
 
 pytestmark = pytest.mark.integration
 
@@ -22,7 +23,7 @@ SECRET = b"a secret"
 
 @contextmanager
 def answering(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """Where somebody takes one connection, reads a line, and then does as it likes."""
+    """Where somebody takes one connection, reads what a worker says first, and then does as it likes."""
     with socket.create_server((HOST, 0)) as listening:
         listening.settimeout(10.0)
 
@@ -30,8 +31,7 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, in
             control, _ = listening.accept()
             with control:
                 control.settimeout(10.0)
-                while not control.recv(4096).endswith(b"\n"):
-                    pass
+                assert control.recv(4096)
                 answer(control)
 
         thread = threading.Thread(target=serve)
@@ -47,25 +47,38 @@ def says(line: bytes) -> Callable[[socket.socket], None]:
     return lambda control: control.sendall(line)
 
 
-def challenge(proof: str) -> bytes:
-    return json.dumps({"nonce": "n", "proof": proof}).encode() + b"\n"
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4, "big") + payload
+
+
+def challenge(identity: Identity) -> bytes:
+    """A good one of somebody who does not know the secret, and what he may make up for a proof."""
+    steps = handshake.listener(identity, b"another", bytes(32), Incarnations())
+    next(steps)
+    hello = next(handshake.dialer(Identity(identity.topology, "w0", 1), SECRET, b"n" * 32, Incarnations()))
+    assert hello is not None
+    said = steps.send(hello)
+    assert said is not None
+    return framed(said) + framed(said[:7] + b"\4" + bytes(32))
 
 
 @pytest.mark.parametrize(
-    ("line", "kind", "words"),
+    ("said", "kind", "words"),
     [
-        (b"", ProtocolError, "did not say a line"),
-        (b'{"nonce":', ProtocolError, "did not say a line"),
-        (b"HTTP/1.1 400 Bad Request\r\n", ProtocolError, "expected a challenge, got b'HTTP"),
-        (b"\xff\n", ProtocolError, "expected a challenge"),
-        (b"x" * 5000 + b"\n", ProtocolError, "did not say a line"),
-        (challenge(""), AuthenticationError, r"place w0: .*does not know the secret"),
-        (challenge("\u00e9" * 64), AuthenticationError, "does not know the secret"),
+        (b"", BrokenError, "ended the connection"),
+        (b"\0\0", BrokenError, "ended the connection"),
+        (b"HTTP/1.1 400 Bad Request\r\n", ProtocolError, "expected the handshake of a peer"),
+        (framed(b"\xff\n"), ProtocolError, "expected the CHALLENGE"),
+        (b"x" * 5000 + b"\n", ProtocolError, "expected the handshake of a peer"),
+        (framed(b"PASPS\0\1\5no"), AuthenticationError, r"place w0: .*peer refused: no"),
+        (challenge(Identity("enlisting", "gate", 0)), BrokenError, r"place w0: .*"),
+        (challenge(Identity("enlisting", "w7", 0)), AuthenticationError, "expected worker 'gate' at this address"),
+        (challenge(Identity("words", "gate", 0)), AuthenticationError, "expected a worker of topology"),
     ],
-    ids=range(7),
+    ids=range(9),
 )
-def test_who_answers_something_else_is_not_the_master(line: bytes, kind: type[BrokenError], words: str) -> None:
-    with answering(says(line)) as address, pytest.raises(kind, match=words):
+def test_who_answers_something_else_is_not_the_master(said: bytes, kind: type[BrokenError], words: str) -> None:
+    with answering(says(said)) as address, pytest.raises(kind, match=words):
         enlist(address, SECRET, "w0")
 
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,13 @@ import pytest
 
 from pasps import Bolt, LocalCluster, Topology, TopologyContext, Tuple
 from pasps.clock import SystemClock
-from pasps.connectors import http_listener, http_server
 from pasps.connectors.http_desk import Room
 from pasps.connectors.http_in import HttpSpout
 from pasps.connectors.http_intake import Intake
 from pasps.connectors.http_server import HttpServer
 from pasps.connectors.http_settings import settings_of
 from pasps.errors import WorkerStartError
+from pasps.transport import entrance, http_server
 from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced
 from tests.integration.topologies import Pass, WriteDown
 
@@ -206,35 +206,34 @@ def test_tasks_listen_on_ports_of_their_own_and_a_port_that_is_taken_is_an_error
             cluster.submit(Web, config=settings(tmp_path, **{"http.port": port}))
 
 
-def test_connections_are_bounded_and_those_that_send_nothing_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_listener, "most_connections", lambda: 3)
-    server = HttpServer("127.0.0.1", 0, Intake(settings_of({}, "here"), Room(10), lambda exchange: None, SystemClock()))
-    server.start()
-    port = int(server.url.rstrip("/").rpartition(":")[2])
+def test_connections_that_send_nothing_are_bounded_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entrance, "MOST_INSIDE", 3)
 
-    def silent() -> socket.socket:
-        return socket.create_connection(("127.0.0.1", port), timeout=10)
+    def served() -> tuple[HttpServer, Callable[[], socket.socket]]:
+        server = HttpServer("127.0.0.1", 0, Intake(settings_of({}, "here"), Room(10), lambda exchange: None, SystemClock()))
+        server.start()
+        port = int(server.url.rstrip("/").rpartition(":")[2])
+        return server, lambda: socket.create_connection(("127.0.0.1", port), timeout=10)
 
-    def status() -> int:
+    def status(server: HttpServer) -> int:
         try:
             with urllib.request.urlopen(server.url, timeout=10) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as refused:
             with refused:
                 return refused.code
-        except (OSError, http.client.HTTPException):
-            return 0
 
+    server, silent = served()
     try:
-        until(lambda: status() == 503, "a server that answers")
         with contextlib.ExitStack() as open_ones:
-            for _ in range(3):
-                open_ones.enter_context(silent())
-            with silent() as fourth:
-                assert received(fourth) == b"", "closed at once"
-            assert status() == 0
-        until(lambda: status() == 503, "room, when the others have gone")
-        monkeypatch.setattr(http_server, "_IDLE_SECONDS", 0.1)
+            first, *_ = [open_ones.enter_context(silent()) for _ in range(3)]
+            assert status(server) == 503, "answered beside them"
+            assert received(first) == b"", "the oldest made room"
+    finally:
+        server.stop()
+    monkeypatch.setattr(http_server, "IDLE_SECONDS", 0.1)
+    server, silent = served()
+    try:
         with silent() as one:
             assert received(one) == b"", "closed after a while"
     finally:

@@ -47,7 +47,7 @@ PARENT = (
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(test(), 20)
+        await asyncio.wait_for(test(), 100)
 
     asyncio.run(bounded())
 

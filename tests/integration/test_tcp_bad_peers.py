@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import random
 import resource
-import secrets
 import socket
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ from tests.unit.transport.contract import MOST_BYTES, ONE, Heard
 
 BAD_STARTS = {
     "http": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "random": secrets.token_bytes(4096),
+    "random": random.Random(1).randbytes(4096),
     "oversized": b"\x00\x01\x00\x00",
     "negative": b"\xff\xff\xff\xff",
     "empty frame": frame(b""),
@@ -86,7 +86,7 @@ def test_an_unfinished_handshake_is_ended(caplog: pytest.LogCaptureFixture) -> N
             reader, writer = await asyncio.open_connection(HOST, server.listener.port)
             await asyncio.wait_for(reader.read(), 10)
             writer.close()
-            assert "expected to finish within 0.1 s" in caplog.text
+            assert "it was silent for 0.1 s" in caplog.text
             assert server.accepted == []
 
     asyncio.run(main())
@@ -100,7 +100,7 @@ def test_a_short_secret_is_refused() -> None:
 BAD_FRAMES = {
     "garbage": frame(b"garbage"),
     "empty": frame(b""),
-    "random": frame(os.urandom(1000)),
+    "random": frame(random.Random(2).randbytes(1000)),
     "oversized": (MOST_BYTES + 1).to_bytes(4, "big"),
     "negative": b"\xff\xff\xff\xff",
     "another handshake": frame(b"PASPS\x00\x01\x01"),

@@ -57,6 +57,20 @@ def test_an_event_that_fails_too_often_fails_its_request() -> None:
         assert len(run.done()) == 2, "others are not held up"
 
 
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_an_event_has_waited_as_long_as_it_did_whoever_sets_the_wall_clock_meanwhile(jump: float) -> None:
+    with HttpRun() as run:
+        Note.shut = True
+        run.post({"n": 1})
+        run.advance(2.0)
+        run.run.clock.set_wall(jump)
+        Note.shut = False
+        run.advance(1.0)
+        latencies = run.spout.fates.histogram
+        assert latencies.count == 1
+        assert 2.0 <= latencies.total <= 2.2
+
+
 def test_a_request_that_is_not_done_in_time_is_told_so_and_forgotten() -> None:
     with HttpRun(timeout_seconds=5, pending=10) as run:
         Note.shut = True

@@ -166,12 +166,35 @@ def test_closing_gives_the_answers_that_are_due(path: str) -> None:
     assert not os.path.exists(path)
 
 
-def test_connections_are_bounded(path: str) -> None:
+@pytest.mark.parametrize(
+    "said", [b"", b'{"verb":', b'{"verb": "echo", "arguments": {"word": "a"}}\n'], ids=["nothing", "half a word", "a word"]
+)
+def test_idle_connections_make_room_for_others(path: str, said: bytes) -> None:
     async def body(bench: Bench) -> None:
-        for _ in range(MOST_CONNECTIONS):
-            assert (await ask(await bench.connect(), echo("a")))["ok"]
-        reader, _ = await bench.connect()
-        assert json.loads(await reader.readline())["error"]["kind"] == "BusyError"
+        for _ in range(2 * MOST_CONNECTIONS):
+            (await bench.connect())[1].write(said)
+        for _ in range(3):
+            assert (await ask(await bench.connect(), echo("a")))["result"] == "a"
+        if said:
+            reader, _ = bench.opened[0]
+            assert not said.endswith(b"\n") or await reader.readline()
+            assert await reader.read() == b"", "the oldest was not closed"
+
+    run(path, body)
+
+
+def test_who_waits_for_an_answer_makes_room_for_nobody(path: str) -> None:
+    async def body(bench: Bench) -> None:
+        idle, *waiting = [await bench.connect() for _ in range(MOST_CONNECTIONS)]
+        assert (await ask(idle, echo("a")))["ok"]
+        for _, writer in waiting:
+            writer.write(b'{"verb": "wait"}\n')
+        last = await bench.connect()
+        assert (await ask(last, echo("a")))["ok"], "the idle one made room"
+        last[1].write(b'{"verb": "wait"}\n')
+        assert (await ask(await bench.connect(), echo("b")))["error"]["kind"] == "BusyError"
+        bench.table.let.set()
+        assert [json.loads(await reader.readline())["result"] for reader, _ in waiting] == ["let"] * len(waiting)
 
     run(path, body)
 

@@ -44,6 +44,14 @@ def test_others_may_reach_it_with_a_token() -> None:
     assert "s3cret" not in repr(Settings(host="0.0.0.0", token="s3cret"))
 
 
+def test_a_machine_with_more_cores_than_workers_are_allowed_gets_as_many_as_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(384)), raising=False)
+    served: list[Settings] = []
+    monkeypatch.setattr("predictor_service.__main__.serve", lambda settings, **others: served.append(settings))
+    assert main([]) == 0
+    assert [settings.workers for settings in (Settings(), *served)] == [256, 256]
+
+
 def test_the_command_line_says_why_it_does_not_start(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PASPS_PREDICTOR_TOKEN", raising=False)
     assert main(["--host", "0.0.0.0"]) == 2
