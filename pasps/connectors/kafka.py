@@ -6,14 +6,14 @@ Layout: kafka_settings (the keys), kafka_partitions (what is done) <- kafka_clie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.connectors.kafka_partitions import KafkaRecord
 from pasps.connectors.kafka_reader import KafkaReader
-from pasps.connectors.kafka_settings import settings_of
+from pasps.connectors.kafka_settings import PATH_KEYS, settings_of
 from pasps.connectors.read_ahead import ReadAheadSpout
 
 __all__ = ["KafkaRecord", "KafkaSpout"]
@@ -28,6 +28,7 @@ class KafkaSpout(ReadAheadSpout):
     """
 
     outputs: Outputs = ("topic", "partition", "offset", "key", "value")
+    path_keys: ClassVar[Mapping[str, str | None]] = dict.fromkeys(PATH_KEYS)
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         """Join the group, in the background. A subclass that overrides it calls it too.

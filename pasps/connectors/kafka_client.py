@@ -13,7 +13,7 @@ from pasps.connectors.kafka_settings import PASSED_ON, KafkaSettings
 from pasps.errors import ConfigError, InvalidError
 
 try:
-    from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+    from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, OffsetSpec
 except ImportError as error:
     raise InvalidError(f"KafkaSpout needs confluent-kafka, which cannot be imported ({error}); pip install 'pasps[kafka]'") from error
@@ -21,13 +21,16 @@ except ImportError as error:
 __all__ = [
     "KafkaException",
     "ask_committed",
+    "ask_group",
     "ask_offsets",
     "headers_of",
+    "is_rebalancing",
     "key_of",
     "open_admin",
     "open_consumer",
     "open_producer",
     "partition_of",
+    "was_answered",
     "words_of",
 ]
 
@@ -103,11 +106,28 @@ def ask_offsets(client: Any, keys: Iterable[Key], *, at_end: bool) -> dict[Key, 
     return {key_of(partition): answer for partition, answer in asked.items()}
 
 
-def ask_committed(client: Any, group: str, keys: Iterable[Key]) -> Future[Any]:
-    """Where a group reads on; the answer has `topic_partitions`, whose offset is negative where there is none."""
-    wanted = ConsumerGroupTopicPartitions(group, [partition_of(key) for key in keys])
+def ask_committed(client: Any, group: str, keys: Iterable[Key] | None = None) -> Future[Any]:
+    """Where a group reads on, in all its partitions or these; of each that is named the offset is negative where there is none."""
+    wanted = ConsumerGroupTopicPartitions(group, None if keys is None else [partition_of(key) for key in keys])
     answer: Future[Any] = client.list_consumer_group_offsets([wanted], request_timeout=_ANSWER_SECONDS)[group]
     return answer
+
+
+def ask_group(client: Any, group: str) -> Future[Any]:
+    """What the group is doing; `is_rebalancing` reads the answer."""
+    answer: Future[Any] = client.describe_consumer_groups([group], request_timeout=_ANSWER_SECONDS)[group]
+    return answer
+
+
+def was_answered(question: Future[Any]) -> bool:
+    """Whether a broker answered, be it with a refusal; of what is done. Errors that the client makes itself begin with `_`."""
+    error = question.exception()
+    return error is None or (isinstance(error, KafkaException) and not error.args[0].name().startswith("_"))
+
+
+def is_rebalancing(answer: Any) -> bool:
+    """Whether the group waits for members to join it, again or anew."""
+    return answer.state in (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
 
 
 def _refused(error: Exception, settings: KafkaSettings) -> ConfigError:

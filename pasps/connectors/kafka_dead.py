@@ -83,10 +83,10 @@ class DeadLetters:
                 self._failed(letter, error.args[0])
         self._producer.poll(0)
 
-    def flush(self) -> None:
-        """Wait until they are there; two seconds at most."""
+    def flush(self, seconds: float) -> None:
+        """Wait until they are there; so long, and two seconds at most."""
         self.send()
-        self._producer.flush(_FLUSH_SECONDS)
+        self._producer.flush(min(seconds, _FLUSH_SECONDS))
 
     def _produce(self, letter: _Letter) -> None:
         record = letter.event.record

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from pasps.connectors.kafka_client import ask_committed, ask_offsets, key_of, open_admin, partition_of
+from pasps.connectors.kafka_client import ask_committed, ask_offsets, key_of, partition_of
 from pasps.connectors.kafka_partitions import Key, Partition
 from pasps.connectors.kafka_settings import KafkaSettings
 
@@ -22,13 +22,12 @@ Owned = Mapping[Key, Partition]
 class Ends:
     """Each fetch says where its partition ends. While there is no room nothing is fetched, so the brokers are asked.
 
-    That goes over connections of its own, made when they are needed first: the consumer's are held up by fetches that wait.
+    That goes over other connections than the consumer's, which are held up by fetches that wait.
     """
 
-    def __init__(self, settings: KafkaSettings, connect: Callable[[KafkaSettings], Any] = open_admin) -> None:
-        """`connect` makes the client that asks."""
-        self._settings, self._connect = settings, connect
-        self._client: Any = None
+    def __init__(self, settings: KafkaSettings, client: Callable[[], Any]) -> None:
+        """`client` gives the client that asks, and makes it when it is needed first."""
+        self._settings, self._client = settings, client
         self._looked_at = self._asked_at = 0.0
         self._answers: list[tuple[Future[Any], Callable[[Any], None]]] = []
 
@@ -48,13 +47,12 @@ class Ends:
         if self._answers or now - self._asked_at < _LOOK_SECONDS or not owned:
             return
         self._asked_at = now
-        if self._client is None:
-            self._client = self._connect(self._settings)
-        for key, answer in ask_offsets(self._client, owned, at_end=True).items():
+        client = self._client()
+        for key, answer in ask_offsets(client, owned, at_end=True).items():
             self._answers.append((answer, partial(_met, owned[key])))
         unknown = {key: partition for key, partition in owned.items() if partition.position is None and partition.begins is None}
         if unknown:
-            answer = ask_committed(self._client, self._settings.group, unknown)
+            answer = ask_committed(client, self._settings.group, unknown)
             self._answers.append((answer, partial(self._committed, unknown)))
 
     def _take(self) -> None:
@@ -75,7 +73,7 @@ class Ends:
                 unknown[key].begins = offsets[key]
         new = {key: partition for key, partition in unknown.items() if partition.begins is None}
         if new:
-            for key, answer in ask_offsets(self._client, new, at_end=self._settings.from_the_end).items():
+            for key, answer in ask_offsets(self._client(), new, at_end=self._settings.from_the_end).items():
                 self._answers.append((answer, partial(_begin, new[key])))
 
 

@@ -40,7 +40,7 @@ class Partition:
     transactions). That is what may be committed.
     """
 
-    __slots__ = ("_open", "begins", "committed", "end", "key", "position")
+    __slots__ = ("_open", "begins", "committed", "end", "first", "key", "position")
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -48,6 +48,8 @@ class Partition:
         """The first offset that is not taken; None until the first message has come, or the end was met."""
         self.committed: int | None = None
         """What the broker has confirmed to this task."""
+        self.first = 0
+        """The first offset that was read here."""
         self.end: int | None = None
         self.begins: int | None = None
         """Where it will begin, while no message has come: good enough for the lag, never committed."""
@@ -59,6 +61,12 @@ class Partition:
         return next(iter(self._open), self.position)
 
     @property
+    def uncommitted(self) -> tuple[int, int] | None:
+        """The offsets, from and to, that are done and that nobody knows of but this task; None: there are none."""
+        low, known = self.low, self.first if self.committed is None else self.committed
+        return None if low is None or low <= known else (known, low)
+
+    @property
     def lag(self) -> int | None:
         """Offsets between what is taken and the end."""
         position = self.begins if self.position is None else self.position
@@ -67,7 +75,7 @@ class Partition:
     def arrived(self, offset: int) -> None:
         """A message was read, and waits."""
         if self.position is None:
-            self.position = offset
+            self.position = self.first = offset
 
     def take(self, offset: int) -> None:
         """A message is emitted, as far as anybody knows."""
@@ -76,6 +84,8 @@ class Partition:
 
     def reach(self, offset: int) -> None:
         """There is nothing before `offset` that was not taken: the end was met there."""
+        if self.position is None:
+            self.first = offset
         self.position = self.end = offset
 
     def done(self, offset: int) -> None:

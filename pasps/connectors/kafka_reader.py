@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future
+from functools import cache
 from threading import Condition
 from typing import Any
 
 from pasps.clock import Clock
 from pasps.connectors.ahead import Ahead
-from pasps.connectors.kafka_client import KafkaException, headers_of, key_of, open_admin, open_consumer, partition_of, words_of
+from pasps.connectors.kafka_client import (
+    KafkaException,
+    ask_committed,
+    ask_group,
+    headers_of,
+    is_rebalancing,
+    key_of,
+    open_admin,
+    open_consumer,
+    partition_of,
+    words_of,
+)
 from pasps.connectors.kafka_dead import DeadLetters
 from pasps.connectors.kafka_ends import Ends
 from pasps.connectors.kafka_partitions import NO_HEADERS, KafkaRecord, Key, Partition, Partitions
@@ -24,8 +37,11 @@ _COMMIT_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 """So long is waited for room before partitions are paused: what librdkafka has fetched of them is dropped then."""
 _BROKEN_SECONDS = 10.0
+_MOMENT_SECONDS = 0.05
+_REST_SECONDS = 1.0
+"""So long is waited at the end to hear what the group does."""
 _MOVING = frozenset(("ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH", "_NO_OFFSET", "_DESTROY"))
-"""Why a commit fails while partitions change hands; whoever gets them next reads from the last one that did not."""
+"""Why a commit fails while partitions change hands: those that stay are committed again, of those that go it is told."""
 
 Connect = Callable[[KafkaSettings, Callable[[Any], None], Callable[[Any, list[Any]], None]], Any]
 _End = tuple[Partition, int]
@@ -59,18 +75,19 @@ class KafkaReader(Reader):
         self._parts = Partitions()
         self._lock = Condition()
         """Of the two above. The reader's thread waits on it for room; nothing of Kafka's is called under it."""
-        self._ends = Ends(settings, inquire)
+        self._admin = cache(lambda: inquire(settings))
+        self._ends = Ends(settings, self._admin)
         self._commit_at = 0.0
         self._full_at: float | None = None
         self._pauses = Pauses()
-        self._troubles = Troubles(settings, clock, self.tell)
+        self._troubles = Troubles(settings, clock, self.tell, lambda: ask_committed(self._admin(), settings.group))
         self._broken = False
         self._dead = None if settings.dead_topic is None else DeadLetters(settings, clock, self.done, self.tell)
         self._consumer: Any = self._open()
 
     def _open(self) -> Any:
         consumer = self._connect(self._settings, self._on_error, self._on_commit)
-        self._committing = False
+        self._committing = self._refused = False
         consumer.subscribe(list(self._settings.topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
         return consumer
 
@@ -87,6 +104,7 @@ class KafkaReader(Reader):
         if now >= self._commit_at and not self._committing:
             self._commit_at = now + _COMMIT_SECONDS
             self._committing = self._commit(self._parts.owned)
+        self._troubles.look(now)
         self._ends.look(self._consumer, self._parts.owned, now)
         if not self._ahead.room():
             self._hold(now)
@@ -94,6 +112,7 @@ class KafkaReader(Reader):
         self._full_at = None
         self._pauses.resume(self._consumer, self._parts.owned)
         message = self._consumer.poll(self._wait_seconds)
+        self._troubles.polled(found=message is not None)
         if message is not None:
             self._keep([message])  # before anything that might raise: it has left the client
             self._keep(self._consumer.consume(self._ahead.room(), timeout=0))
@@ -143,12 +162,49 @@ class KafkaReader(Reader):
             self._consumer, self._broken = self._open(), False
 
     def end(self) -> None:
-        """Commit and leave; a member with a name of its own only goes away, and has its partitions again when it comes back."""
+        """Commit and leave; a member with a name of its own only goes away, and has its partitions again when it comes back.
+
+        What could not be committed by then is told.
+        """
+        until = self._clock.now() + self.leave_seconds
         if self._dead is not None:
-            self._dead.flush()
-        self._commit(self._parts.owned)
+            self._dead.flush(self.leave_seconds)
+        self._settle(until)
+        self._tell_uncommitted(self._parts.owned, "comes again at the next start")
         self._consumer.close()
-        self._on_lost(None, [partition_of(key) for key in self._parts.owned])
+        self._give_up(list(self._parts.owned))
+
+    def _settle(self, until: float) -> None:
+        """Commit until the brokers have all that is done, and stay until the group does not wait for this member.
+
+        When a member joins again the brokers answer it, and what it sends after that, when the last one has joined: so commits
+        take as long as the slowest member needs to hear of the rebalance, and are refused before it is over. If this one went
+        now, the others would wait for it, with their last commits, until its session times out.
+        """
+        asked: Future[Any] | None = None
+        ask_until = self._clock.now() + _REST_SECONDS
+        at_rest = self._settings.consumer.get("group.protocol") == "consumer"  # there nobody waits for others
+        while not self._broken and (now := self._clock.now()) < until:
+            if not self._committing and not self._refused:
+                self._committing = self._commit(self._parts.owned)
+            if not at_rest and asked is None:
+                asked = ask_group(self._admin(), self._settings.group)
+            elif asked is not None and asked.done():
+                at_rest, asked, ask_until = not _is_rebalancing(asked), None, now + _REST_SECONDS
+            elif now >= ask_until:
+                at_rest = True
+            if at_rest and not self._committing:
+                return
+            self._consumer.poll(_MOMENT_SECONDS)  # answers the group; messages that come now are left to whoever is next
+
+    def _tell_uncommitted(self, keys: Iterable[Key], what_becomes: str) -> None:
+        with self._lock:
+            parts = [self._parts.owned[key] for key in keys if key in self._parts.owned]
+            found = [f"{part.key[0]}[{part.key[1]}] {span[0]} to {span[1] - 1}" for part in parts if (span := part.uncommitted)]
+        if found:
+            text = f"Kafka: what is done could not be committed, and {what_becomes}: {', '.join(found)}"
+            _log.warning("%s: %s", self._settings.where, text)
+            self.tell(text)
 
     # ---- called by the client, within its `poll`, `consume` and `close`
 
@@ -160,12 +216,17 @@ class KafkaReader(Reader):
             self._parts.assign(keys)
 
     def _on_revoke(self, _: Any, partitions: list[Any]) -> None:
-        """The group waits for the commit before it gives them to anybody else."""
-        self._commit({key_of(partition) for partition in partitions})
-        self._on_lost(None, partitions)
+        """The group waits for the commit before it gives them to anybody else, and what stays is not committed before that."""
+        self._commit(self._parts.owned)
+        self._give_up([key_of(partition) for partition in partitions])
 
     def _on_lost(self, _: Any, partitions: list[Any]) -> None:
+        """Too late to commit."""
         keys = [key_of(partition) for partition in partitions]
+        self._tell_uncommitted(keys, "comes again, since the group has given the partitions away")
+        self._give_up(keys)
+
+    def _give_up(self, keys: list[Key]) -> None:
         _log.info("%s gives up %s", self._settings.where, keys)
         self._pauses.gone(keys)
         with self._lock:
@@ -175,11 +236,16 @@ class KafkaReader(Reader):
         self._committing = False
         with self._lock:
             for partition in partitions:
-                failed = error or partition.error
+                key, failed = key_of(partition), error or partition.error
                 if failed is None:
-                    self._parts.committed(key_of(partition), partition.offset)
+                    self._parts.committed(key, partition.offset)
+                elif key not in self._parts.owned:
+                    self.tell(
+                        f"{words_of(failed)}; offset {partition.offset} of {key} is not committed: what is done before it comes again"
+                    )
                 elif failed.name() not in _MOVING:
-                    self.tell(f"{words_of(failed)}; offset {partition.offset} of {key_of(partition)} is not committed, and tried again")
+                    self._refused = True
+                    self.tell(f"{words_of(failed)}; offset {partition.offset} of {key} is not committed, and tried again")
 
     def _on_error(self, error: Any) -> None:
         self._broken |= error.fatal()
@@ -231,6 +297,11 @@ class KafkaReader(Reader):
         """The lag of this task's partitions."""
         with self._lock:
             return self._parts.backlog()
+
+
+def _is_rebalancing(asked: Future[Any]) -> bool:
+    """Where nobody may know, it is taken for at rest."""
+    return asked.exception() is None and is_rebalancing(asked.result())
 
 
 def _item(partition: Partition, message: Any) -> tuple[Event | _End, int]:

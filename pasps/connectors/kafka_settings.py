@@ -13,6 +13,12 @@ from pasps.errors import ConfigError
 
 PASSED_ON = "kafka.consumer."
 """What follows it is a property of librdkafka's."""
+PATH_KEYS = (
+    "kafka.password.file",
+    "kafka.consumer.sasl.kerberos.keytab",
+    *(f"kafka.consumer.ssl.{what}.location" for what in ("ca", "certificate", "crl", "key", "keystore")),
+)
+"""Keys whose values are paths."""
 _KEYS = (
     "kafka.brokers",
     "kafka.topics",
@@ -41,11 +47,14 @@ _SHARED = ("security.", "sasl.", "ssl.", "enable.ssl", "socket.", "broker.addres
 _USUAL: Mapping[str, Any] = {
     # partitions that stay where they are go on; with the other strategies everybody drops what is in flight
     "partition.assignment.strategy": "cooperative-sticky",
+    "heartbeat.interval.ms": 300,  # a member hears of a rebalance with the next one, and all wait for the last member that hears
     "queued.min.messages": 10_000,
     "queued.max.messages.kbytes": 16_384,
     "fetch.queue.backoff.ms": 50,  # a full queue would stop a fast reader for a whole second
 }
 """Properties that anybody may set otherwise."""
+_CLASSIC = frozenset(("partition.assignment.strategy", "heartbeat.interval.ms"))
+"""Those that the brokers decide in the new protocol, where the client does not take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +108,8 @@ def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> KafkaSettings:
 
 
 def _usual(passed_on: Mapping[str, Any]) -> dict[str, Any]:
-    """In the new protocol the brokers share partitions out, and the client takes no strategy."""
-    new = passed_on.get("group.protocol") == "consumer"
-    return {name: value for name, value in _USUAL.items() if not (new and name == "partition.assignment.strategy")}
+    left_out = _CLASSIC if passed_on.get("group.protocol") == "consumer" else frozenset()
+    return {name: value for name, value in _USUAL.items() if name not in left_out}
 
 
 def _passed_on(conf: Mapping[str, Any], where: str) -> dict[str, Any]:

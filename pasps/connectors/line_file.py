@@ -8,8 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from hashlib import blake2b
+from typing import Any
 
 MOST_LINES = 512
 """In one piece."""
@@ -54,6 +56,17 @@ class Place:
     head: Mark | None
     here: Mark | None
     whole: bool
+
+    def saved(self) -> tuple[Any, ...]:
+        """The fields in their order, for a position. The path is bytes, as the system has it: it need not be UTF-8."""
+        return (os.fsencode(self.path), *astuple(self)[1:])
+
+    @classmethod
+    def read(cls, saved: Sequence[Any]) -> Place:
+        """Out of a position."""
+        path, inode, name, life, offset, head, here, whole = saved
+        head, here = (None if mark is None else Mark(*mark) for mark in (head, here))
+        return cls(os.fsdecode(path), inode, name, life, offset, head, here, whole)
 
 
 @dataclass(frozen=True, slots=True)

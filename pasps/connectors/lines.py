@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
@@ -30,15 +29,6 @@ LineId = tuple[str, int]
 """A file's name, and the byte at which the line begins: the tuple id."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinePosition:
-    """What is kept for after a crash: how far each file is done, and bytes and lines for the mean length of a line."""
-
-    places: tuple[Place, ...]
-    bytes_read: int
-    lines_read: int
-
-
 class LineSpout(Spout):
     """Emits the complete lines of the files that `lines.path` matches; the keys `lines.*` are in docs/connectors.md.
 
@@ -48,6 +38,7 @@ class LineSpout(Spout):
     """
 
     outputs: Outputs = ("line", "path", "id")
+    path_keys: ClassVar[Mapping[str, str | None]] = {"lines.path": None}
     clock: ClassVar[Clock] = SystemClock()
     """A test puts its own here."""
 
@@ -70,12 +61,11 @@ class LineSpout(Spout):
         self._undecodable = 0
         self._scan_at = self._save_at = 0.0
         self._over = False
-        position: LinePosition | None = ctx.position
-        if position is None:
+        if ctx.position is None:
             search.check(where, settings.follow)
         else:
-            self._files.restore(position.places)
-            self._bytes_read, self._lines_read = position.bytes_read, position.lines_read
+            self._files.restore(map(Place.read, ctx.position["places"]))
+            self._bytes_read, self._lines_read = ctx.position["read"]
         self._look()
 
     def values(self, line: str | bytes, path: str, line_id: str) -> Sequence[Any]:
@@ -218,12 +208,13 @@ class LineSpout(Spout):
         return max(1, round(unread * self._lines_read / self._bytes_read)) if self._lines_read else None
 
     def _save(self) -> None:
-        """Twice a second, and when there is nothing left to do."""
+        """Twice a second, and when there is nothing left to do: how far each file is done, and bytes and lines for the mean length."""
         now = self.clock.now()
         if now < self._save_at and (self._pending or not self._over):
             return
         self._save_at = now + _SAVE_SECONDS
-        self.save_position(LinePosition(self._files.places(), self._bytes_read, self._lines_read))
+        places = [place.saved() for place in self._files.places()]
+        self.save_position({"places": places, "read": (self._bytes_read, self._lines_read)})
 
     def close(self) -> None:
         """Close the files."""

@@ -23,7 +23,10 @@ _log = logging.getLogger(__name__)
 
 _MOST, _MOST_BYTES = 256, 64 << 20
 _MOST_NEWS = 50
-_CLOSE_SECONDS = 5.0
+_LEAVE_SECONDS, _JOIN_SECONDS = 3.5, 0.5
+"""A worker that is told to close is ended after five seconds, however many spouts it has."""
+_LEAST_LEAVE_SECONDS = 0.1
+_TOGETHER_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 _REASON_LENGTH = 1000
 
@@ -70,6 +73,8 @@ class Reader(ABC):
     def __init__(self, name: str) -> None:
         self.over = Flag()
         """Set when the spout is closed: then `step` returns soon."""
+        self.leave_seconds = _LEAVE_SECONDS
+        """So long may `end` take; what it has not told the server by then it gives up, and says so."""
         self._news: deque[str] = deque(maxlen=_MOST_NEWS)
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
@@ -81,7 +86,7 @@ class Reader(ABC):
 
     @abstractmethod
     def end(self) -> None:
-        """Tell the server what is done, and leave."""
+        """Tell the server what is done, and leave; `tell` what could not be told the server."""
 
     def tell(self, problem: str) -> None:
         """Something that people should know; the spout reports it."""
@@ -136,11 +141,12 @@ class Reader(ABC):
         """Begin to read."""
         self._thread.start()
 
-    def close(self) -> None:
-        """End the thread; waits some seconds at most."""
+    def close(self, seconds: float = _LEAVE_SECONDS) -> None:
+        """End the thread, which may take so long; waits half a second more at most."""
+        self.leave_seconds = seconds
         self.over.set()
         if self._thread.ident is not None:
-            self._thread.join(_CLOSE_SECONDS)
+            self._thread.join(seconds + _JOIN_SECONDS)
 
 
 class ReadAheadSpout(Spout):
@@ -152,6 +158,9 @@ class ReadAheadSpout(Spout):
 
     clock: ClassVar[Clock] = SystemClock()
     """A test puts its own here."""
+    _leave_by: ClassVar[float] = 0.0
+    _closed_at: ClassVar[float] = -_TOGETHER_SECONDS
+    """When those of this worker that close one after the other have to be gone, and when the last one was."""
 
     def read_from(self, reader: Reader, most_pending: int, most_tries: int | None) -> None:
         """Begin. `most_pending` events may be emitted and not done; one may fail `most_tries` times."""
@@ -250,8 +259,16 @@ class ReadAheadSpout(Spout):
         return tup_id.due
 
     def close(self) -> None:
-        """Tell the server what is done, and leave."""
-        self._reader.close()
+        """Tell the server what is done, and leave; what could not be told it is reported. Waits four seconds at most.
+
+        Spouts of a worker that close one after the other have these together, for none may be ended before it has reported.
+        """
+        now = self.clock.now()
+        if not 0.0 <= now - ReadAheadSpout._closed_at < _TOGETHER_SECONDS:
+            ReadAheadSpout._leave_by = now + _LEAVE_SECONDS
+        self._reader.close(max(_LEAST_LEAVE_SECONDS, ReadAheadSpout._leave_by - now))
+        ReadAheadSpout._closed_at = self.clock.now()
+        self._look()
 
     def _forget(self, event: Event) -> None:
         self._open -= 1

@@ -6,8 +6,8 @@ thread) <- redis_streams.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
@@ -28,6 +28,7 @@ class RedisStreamSpout(ReadAheadSpout):
     """
 
     outputs: Outputs = ("id", "fields")
+    path_keys: ClassVar[Mapping[str, str | None]] = {"redis.password.file": None}
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         """Join the group, in the background. A subclass that overrides it calls it too.

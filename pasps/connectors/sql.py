@@ -38,6 +38,7 @@ class SqlSink(BatchBolt):
     table: ClassVar[str] = ""
     columns: ClassVar[Mapping[str, type]] = MappingProxyType({})
     key: ClassVar[Sequence[str]] = ()
+    path_keys: ClassVar[Mapping[str, str | None]] = {"sql.url": DEFAULT_URL, "sql.password.file": None}
 
     @classmethod
     def useful_replicas(cls, conf: Mapping[str, Any]) -> int | None:

@@ -6,14 +6,13 @@ What it is not: it keeps no log on disk, and a member's fixed name (`group.insta
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from tests.integration.kafka_tasks import SECONDS, Brokers
 
 _HANDLE, _NUMBER, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
 _CALLS: dict[str, tuple[Any, list[Any] | None]] = {
@@ -38,7 +37,6 @@ _PRODUCE = 0
 """The number of that request."""
 _END, _TOPIC, _VALUE, _HEADER = 0, 1, 4, 9
 """What follows in the arguments of rd_kafka_producev."""
-_SECONDS = 10.0
 
 
 @cache
@@ -54,7 +52,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-class KafkaMock:
+class KafkaMock(Brokers):
     """One broker; topics with the partitions that are asked for. Its threads serve processes that run beside it too."""
 
     def __init__(self) -> None:
@@ -64,7 +62,7 @@ class KafkaMock:
         # it waits 3 s for more members otherwise, and members that are to be gone sooner break it
         self._library.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, 100)
         self._library.rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(self._cluster, 100)
-        self.brokers: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+        self.brokers = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 
     def close(self) -> None:
         self._library.rd_kafka_mock_cluster_destroy(self._cluster)
@@ -85,20 +83,13 @@ class KafkaMock:
         answers = (ctypes.c_int * len(errors))(*errors)
         self._library.rd_kafka_mock_push_request_errors_array(self._cluster, _PRODUCE, len(errors), answers)
 
-    def send(self, topic: str, partition: int, values: list[bytes], **more: Any) -> None:
-        """Append to a partition."""
-        producer = Producer({"bootstrap.servers": self.brokers, "linger.ms": 0, "message.max.bytes": 10_000_000})
-        for value in values:
-            producer.produce(topic, value, partition=partition, **more)
-        assert producer.flush(_SECONDS) == 0
-
     def send_with_header(self, topic: str, name: bytes, value: bytes) -> None:
         """As producers in C, Go or Rust may: the header's name is any bytes."""
         producer = self._producer(b"bootstrap.servers", self.brokers.encode())
         where = (_TOPIC, _TEXT(topic.encode()), _VALUE, _TEXT(value), ctypes.c_size_t(len(value)))
         header = (_HEADER, _TEXT(name), _TEXT(b"v"), ctypes.c_ssize_t(1))
         assert self._library.rd_kafka_producev(_HANDLE(producer), *where, *header, _END) == 0
-        assert self._library.rd_kafka_flush(producer, int(_SECONDS * 1000)) == 0
+        assert self._library.rd_kafka_flush(producer, int(SECONDS * 1000)) == 0
         self._library.rd_kafka_destroy(producer)
 
     def _producer(self, name: bytes, value: bytes) -> Any:
@@ -108,29 +99,3 @@ class KafkaMock:
         producer = self._library.rd_kafka_new(_PRODUCER, conf, error, len(error))
         assert producer, error.value.decode()
         return producer
-
-    def committed(self, group: str, topic: str, partitions: int) -> list[int]:
-        """The offset of each partition; -1001: none."""
-        with self._reader(group) as reader:
-            found = reader.committed([TopicPartition(topic, number) for number in range(partitions)], timeout=_SECONDS)
-        return [partition.offset for partition in found]
-
-    def messages(self, topic: str, partition: int = 0) -> list[Any]:
-        """All that stand in a partition now."""
-        with self._reader("nobody") as reader:
-            _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_SECONDS)
-            reader.assign([TopicPartition(topic, partition, 0)])
-            found: list[Any] = []
-            while len(found) < end:
-                found += reader.consume(end - len(found), timeout=1.0)
-        return found
-
-    @contextmanager
-    def _reader(self, group: str) -> Iterator[Any]:
-        reader = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
-        try:
-            yield reader
-        except KafkaException as error:
-            raise AssertionError(f"the mock brokers do not answer: {error}") from error
-        finally:
-            reader.close()

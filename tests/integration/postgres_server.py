@@ -60,7 +60,7 @@ class PostgresServer:
         """Back when it answers."""
         if not self.data.exists():
             made = self._run("initdb", "-D", str(self.data), "-U", "tester", "-E", "UTF8", "--locale=C", "--no-sync", "--auth=trust")
-            assert made.wait(60) == 0, self.log()
+            assert made.wait(100) == 0, self.log()
             (self.data / "pg_hba.conf").write_text(_ACCESS)
         settings = [part for setting in _NO_SYNC for part in ("-c", setting)]
         place = ("-k", str(self._directory), "-h", "127.0.0.1", "-p", str(self.port))
@@ -101,7 +101,7 @@ class PostgresServer:
         assert self._process is not None
         parts = psutil.Process(self._process.pid).children(recursive=True)
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
         for part in parts:
             with contextlib.suppress(psutil.NoSuchProcess):
                 part.kill()
@@ -112,7 +112,7 @@ class PostgresServer:
         """For good."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-            self._process.wait(20)
+            self._process.wait(60)
         shutil.rmtree(self._directory)
 
 

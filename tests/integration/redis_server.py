@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from tests.integration.running import until
 
-_SECONDS = 20.0
+_SECONDS = 100.0
 
 
 class RedisServer:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
 
-from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
-from pasps.clock import SystemClock
+from pasps import LocalCluster, RunningTopology, Topology
 from pasps.connectors.kafka import KafkaRecord, KafkaSpout
-from pasps.connectors.kafka_reader import KafkaReader
-from pasps.connectors.kafka_settings import settings_of
-from pasps.connectors.read_ahead import Event
 from tests.integration.broker_bolts import Slow
 from tests.integration.kafka_mock import KafkaMock
+from tests.integration.kafka_tasks import ROOM, Task
 from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced, written
 from tests.integration.topologies import WriteDown
 
 pytestmark = pytest.mark.integration
-
-ROOM = 64 << 20
 
 SHORT = {"kafka.consumer.session.timeout.ms": 1000, "kafka.consumer.heartbeat.interval.ms": 100}
 """The mock brokers wait for a dead member; real ones know a task that comes back."""
@@ -75,38 +70,6 @@ def test_every_message_comes_through_a_worker_s_death_and_is_committed(tmp_path:
         assert stats.components["numbers"].backlog == 0
         assert stats.components["numbers"].restarts > 0
         running.kill()
-
-
-class Context:
-    topology_name, component_id = "flow", "numbers"
-
-    def __init__(self, index: int) -> None:
-        self.task_index = index
-
-
-class Task:
-    """A reader on its thread, without a topology."""
-
-    def __init__(self, kafka: KafkaMock, index: int = 0, **more: Any) -> None:
-        keys = {"kafka.brokers": kafka.brokers, "kafka.topics": "numbers", "kafka.group": "flow", **more}
-        self.reader = KafkaReader(settings_of(keys, cast("TopologyContext", Context(index))), SystemClock())
-        self.reader.start()
-        self.events: list[Event] = []
-
-    def taken(self, count: int) -> Callable[[], bool]:
-        """Take what comes, until there are so many."""
-
-        def enough() -> bool:
-            self.events += self.reader.take(1000, ROOM)
-            return len(self.events) >= count
-
-        return enough
-
-    def offsets(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for event in self.events:
-            found.setdefault(event.record.partition, []).append(event.record.offset)
-        return found
 
 
 @pytest.fixture
@@ -174,6 +137,21 @@ def test_brokers_that_go_away_are_told_of_and_come_back(kafka: KafkaMock, tasks:
     until(task.reader.news, "news")
     kafka.up()
     until(lambda: kafka.committed("flow", "numbers", 1) == [10], "the offset")
+
+
+def test_brokers_that_are_lost_are_told_of_and_noticed_when_they_are_back(
+    kafka: KafkaMock, tasks: list[Task], caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka.topic("numbers", 1)
+    task = Task(kafka, **{"kafka.consumer.reconnect.backoff.max.ms": 200})
+    tasks.append(task)
+    until(lambda: task.reader.backlog() == 0, "the end of an empty topic")
+    kafka.down()
+    (problem,) = until(task.reader.news, "news")
+    assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: ")
+    with caplog.at_level(logging.INFO, "pasps.connectors.kafka_troubles"):
+        kafka.up()
+        until(lambda: "a broker is back" in caplog.text, "the task to notice")
 
 
 def test_a_topic_that_is_not_there_is_told_of_and_read_when_it_is(kafka: KafkaMock, tasks: list[Task]) -> None:

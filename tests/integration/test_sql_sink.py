@@ -15,7 +15,6 @@ import pytest
 from pasps import LocalCluster, RunningTopology, Topology
 from pasps.connectors.sql import SqlError, SqlSink
 from pasps.connectors.sql_rows import Layout, fitted
-from pasps.connectors.sql_writer import Writer
 from pasps.errors import InvalidError, WorkerStartError
 from pasps.spouts import TraceSpout
 from tests.integration.postgres_server import PASSWORD, PostgresServer
@@ -69,16 +68,17 @@ def test_many_that_start_at_once_make_one_table_and_write_the_same_rows(database
     writers = [make(database, SHORT) for _ in range(8)]
     together = threading.Barrier(len(writers))
 
-    def work(writer: Writer) -> None:
+    def work(place: int) -> None:
+        writer = writers[place]
         together.wait()
         writer.prepare()
         for seed in range(3):
             rows = numbered(list(range(2000 * seed, 2000 * seed + 2000)))
-            random.Random(id(writer) + seed).shuffle(rows)
+            random.Random(10 * place + seed).shuffle(rows)
             assert writer.write(rows) == []
 
     with ThreadPoolExecutor(len(writers)) as threads:
-        for done in [threads.submit(work, writer) for writer in writers]:
+        for done in [threads.submit(work, place) for place in range(len(writers))]:
             done.result()
     assert database.run("SELECT count(*), count(DISTINCT event) FROM tweets") == [(6000, 6000)]
 

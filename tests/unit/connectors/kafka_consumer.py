@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from pasps import TopologyContext
@@ -90,10 +90,15 @@ class Message:
 
 @dataclass
 class FakeConsumer:
-    """`events` happen in the next poll, one after the other: calls, messages, errors."""
+    """`events` happen in the next poll, one after the other: calls, messages, errors; a poll with none lets time pass.
 
+    A commit is answered with what stands first in `verdicts`, if anything does; None: it was accepted.
+    """
+
+    clock: FakeClock = field(default_factory=FakeClock)
     events: deque[Any] = field(default_factory=deque)
     commits: list[dict[Key, int]] = field(default_factory=list)
+    verdicts: deque[Error | None] = field(default_factory=deque)
     paused: set[Key] = field(default_factory=set)
     ends: dict[Key, int] = field(default_factory=dict)
     refuses: Exception | None = None
@@ -142,6 +147,7 @@ class FakeConsumer:
                     return event
             else:
                 event()
+        self.clock.advance(timeout)
         return None
 
     def consume(self, most: int, timeout: float) -> list[Message]:
@@ -157,6 +163,8 @@ class FakeConsumer:
         if self.refuses is not None:
             raise self.refuses
         self.commits.append({(o.topic, o.partition): o.offset for o in offsets})
+        if self.verdicts:
+            self.answer(self.commits[-1], self.verdicts.popleft())
 
     def pause(self, partitions: list[Any]) -> None:
         self.paused |= {(p.topic, p.partition) for p in partitions}
@@ -180,12 +188,17 @@ class Answer:
 
     offset: int = -1
     topic_partitions: tuple[Any, ...] = ()
+    state: ConsumerGroupState = ConsumerGroupState.STABLE
 
 
 @dataclass
 class FakeAdmin:
-    """Answers at once what is in it, or, while `silent`, when `speak` is called. A partition that is in none fails."""
+    """Answers at once what is in it, or, while `silent`, when `speak` is called. A partition that is in none fails.
 
+    What the group does is the first of `states`, until one is left.
+    """
+
+    states: deque[ConsumerGroupState | None] = field(default_factory=lambda: deque([ConsumerGroupState.STABLE]))
     ends: dict[Key, int] = field(default_factory=dict)
     begins: dict[Key, int] = field(default_factory=dict)
     committed: dict[Key, int] = field(default_factory=dict)
@@ -208,9 +221,13 @@ class FakeAdmin:
 
     def list_consumer_group_offsets(self, asked: list[Any], request_timeout: float) -> dict[str, Future[Any]]:
         (group,) = asked
-        keys = [(partition.topic, partition.partition) for partition in group.topic_partitions]
+        keys = [(partition.topic, partition.partition) for partition in group.topic_partitions or []]
         found = tuple(TopicPartition(*key, self.committed.get(key, -1001)) for key in keys)
         return {group.group_id: self._answer(Answer(topic_partitions=found))}
+
+    def describe_consumer_groups(self, groups: list[str], request_timeout: float) -> dict[str, Future[Any]]:
+        state = self.states.popleft() if len(self.states) > 1 else self.states[0]
+        return {group: self._answer(None if state is None else Answer(state=state)) for group in groups}
 
     def _answer(self, answer: Answer | None) -> Future[Any]:
         self.questions += 1
@@ -234,7 +251,8 @@ class Run:
 
     def __init__(self, **more: Any) -> None:
         self.events: list[Event] = []
-        self.client, self.admin, self.clock = FakeConsumer(), FakeAdmin(), FakeClock()
+        self.clock = FakeClock()
+        self.client, self.admin = FakeConsumer(clock=self.clock), FakeAdmin()
         self.clock.advance(100.0)
         self.reader = KafkaReader(settings(**more), self.clock, self.client.connect, self.admin.connect, wait_seconds=0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def tasks(run: StepRun) -> list[SpoutExecutor]:
 
 def places(run: StepRun) -> dict[str, int]:
     """How far the position that was saved last has each file done, in bytes."""
-    return {Path(place.path).name: place.offset for spout in tasks(run) for place in spout.collector.position.places}
+    found = [place for spout in tasks(run) for place in spout.collector.position["places"]]
+    return {os.path.basename(os.fsdecode(place[0])): place[4] for place in found}
 
 
 def errors(run: StepRun) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from pasps.connectors.read_ahead import Event, Reader
 
@@ -18,6 +19,8 @@ class ListReader(Reader):
         self.aside: list[tuple[int, str]] = []
         self.away = (0, 0)
         self.started = self.closed = False
+        self.closes: Callable[[float], None] = lambda seconds: None
+        """What happens then."""
 
     def put(self, *numbers: int, size: int = 1) -> None:
         self.waiting.extend(Event(None, number, 1_000_000.0 + number, size) for number in numbers)
@@ -31,8 +34,9 @@ class ListReader(Reader):
     def start(self) -> None:
         self.started = True
 
-    def close(self) -> None:
+    def close(self, seconds: float = 3.5) -> None:
         self.closed = True
+        self.closes(seconds)
 
     def take(self, most: int, most_bytes: int) -> list[Event]:
         found: list[Event] = []

@@ -159,5 +159,6 @@ def test_at_the_end_it_waits_for_what_is_on_its_way() -> None:
     event = letters.put(12)
     letters.dead.send()
     letters.producer.answers.append(None)
-    letters.dead.flush()
-    assert (letters.done, letters.producer.flushed) == ([event], [2.0])
+    letters.dead.flush(3.0)
+    letters.dead.flush(0.5)
+    assert (letters.done, letters.producer.flushed) == ([event], [2.0, 0.5])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from threading import Event as Flag
 from typing import cast
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 
 from tests.unit.connectors.kafka_consumer import KEY, OTHER, Error, Message, Run
+
+STABLE = ConsumerGroupState.STABLE
 
 
 def test_messages_are_read_ahead_and_taken_in_order() -> None:
@@ -246,6 +249,117 @@ def test_at_the_end_what_is_done_is_committed_and_the_group_left() -> None:
     assert run.client.commits[0] == {KEY: 6}
     assert run.client.closed
     assert not run.reader.owns(run.events[0])
+
+
+def test_at_the_end_a_commit_that_met_a_rebalance_is_sent_again() -> None:
+    run = Run()
+    run.given(4, 5)
+    run.reader.done(run.events[0])
+    run.client.verdicts.extend([Error("REBALANCE_IN_PROGRESS"), Error("ILLEGAL_GENERATION"), None])
+    run.reader.end()
+    assert run.client.commits == [{KEY: 5}] * 3
+    assert run.client.closed
+    assert run.reader.news() == []
+
+
+def test_at_the_end_it_stays_for_members_that_the_group_waits_for() -> None:
+    run = Run()
+    run.admin.states = deque([ConsumerGroupState.PREPARING_REBALANCING] * 3 + [ConsumerGroupState.COMPLETING_REBALANCING, STABLE])
+    run.reader.end()
+    assert run.admin.questions == 5
+    assert run.client.polls >= 5, "it answers the group meanwhile"
+    assert run.client.closed
+
+
+def test_it_does_not_stay_for_ever() -> None:
+    run = Run()
+    run.admin.states = deque([ConsumerGroupState.PREPARING_REBALANCING])
+    before = run.clock.now()
+    run.reader.end()
+    assert run.client.closed
+    assert run.clock.now() - before == pytest.approx(3.5, abs=0.1)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_who_is_not_told_what_the_group_does_leaves(silent: bool) -> None:
+    run = Run()
+    run.admin.silent, run.admin.states = silent, deque([None])
+    before = run.clock.now()
+    run.reader.end()
+    assert run.client.closed
+    assert run.clock.now() - before <= 1.1
+
+
+def test_in_the_new_protocol_nobody_waits_for_others() -> None:
+    run = Run(**{"consumer__group.protocol": "consumer"})
+    run.reader.end()
+    assert (run.admin.questions, run.client.closed) == (0, True)
+
+
+def test_what_could_not_be_committed_at_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    run = Run()
+    run.client.assign(KEY, OTHER)
+    run.client.give(KEY, 4, 5, 6)
+    run.client.give(OTHER, 9)
+    run.read()
+    run.take()
+    for event in run.events:
+        if event.record.offset != 6:
+            run.reader.done(event)
+    run.client.answer({KEY: 5})
+    run.read()
+    run.reader.end()
+    told = "Kafka: what is done could not be committed, and comes again at the next start: orders[0] 5 to 5, orders[1] 9 to 9"
+    assert run.reader.news() == [told]
+    assert told in caplog.text
+    assert run.client.closed
+
+
+def test_a_right_that_is_missing_is_not_asked_for_again_at_the_end() -> None:
+    run = Run()
+    run.given(4)
+    run.reader.done(run.events[0])
+    run.client.verdicts.append(Error("GROUP_AUTHORIZATION_FAILED", "no"))
+    run.reader.end()
+    assert run.client.commits[0] == {KEY: 5}
+    assert [problem[:40] for problem in run.reader.news()] == [
+        "Kafka: no; the user needs READ on the gr",
+        "Kafka: what is done could not be committ",
+    ]
+
+
+def test_before_the_group_is_joined_again_what_stays_is_committed_too() -> None:
+    run = Run()
+    run.client.assign(KEY, OTHER)
+    run.client.give(KEY, 4)
+    run.client.give(OTHER, 9)
+    run.read()
+    run.take()
+    for event in run.events:
+        run.reader.done(event)
+    run.client.revoke(KEY)
+    run.read()
+    assert run.client.commits[-1] == {KEY: 5, OTHER: 10}
+
+
+def test_a_commit_of_partitions_that_went_is_told_when_it_fails() -> None:
+    run = Run()
+    run.given(4)
+    run.reader.done(run.events[0])
+    run.client.revoke(KEY)
+    run.client.answer({KEY: 5}, Error("ILLEGAL_GENERATION", "too late"))
+    run.read()
+    assert run.reader.news() == ["Kafka: too late; offset 5 of ('orders', 0) is not committed: what is done before it comes again"]
+
+
+def test_of_partitions_that_are_lost_what_was_done_and_not_committed_is_told() -> None:
+    run = Run()
+    run.given(4, 5)
+    run.reader.done(run.events[0])
+    run.client.revoke(KEY, lost=True)
+    run.read()
+    told = "Kafka: what is done could not be committed, and comes again, since the group has given the partitions away: orders[0] 4 to 4"
+    assert run.reader.news() == [told]
 
 
 class Never:

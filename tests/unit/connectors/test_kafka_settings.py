@@ -50,7 +50,12 @@ def test_a_group_may_be_without_fixed_names() -> None:
 def test_with_the_new_protocol_the_brokers_share_partitions_out() -> None:
     assert of().consumer["partition.assignment.strategy"] == "cooperative-sticky"
     found = of(**{"consumer__group.protocol": "consumer"})
-    assert not {"partition.assignment.strategy", "group.instance.id"} & found.consumer.keys()
+    assert not {"partition.assignment.strategy", "heartbeat.interval.ms", "group.instance.id"} & found.consumer.keys()
+
+
+def test_members_hear_of_a_rebalance_soon_unless_told_otherwise() -> None:
+    assert of().consumer["heartbeat.interval.ms"] == 300
+    assert of(**{"consumer__heartbeat.interval.ms": 3000}).consumer["heartbeat.interval.ms"] == 3000
 
 
 def test_it_may_begin_at_the_end() -> None:

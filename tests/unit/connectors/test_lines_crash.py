@@ -38,6 +38,18 @@ def test_it_goes_on_from_the_first_line_that_was_not_acked(log: Path) -> None:
         assert errors(run) == []
 
 
+def test_it_goes_on_in_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/app-\xff.log"))
+    write(odd, *numbers(100))
+    with start(f"{tmp_path}/*.log", workers=2) as run:
+        run.advance(2.0)
+        crash(run)
+        write(odd, *numbers(110)[100:])
+        run.advance(2.0)
+        assert emitted(run) == numbers(110)
+        assert errors(run) == []
+
+
 def test_what_is_emitted_again_has_the_ids_it_had(log: Path) -> None:
     write(log, *numbers(10))
     with start(log, workers=2) as run:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from pasps.connectors.lines import LineId
@@ -48,7 +48,7 @@ class History:
     def begin(self) -> None:
         """A worker takes the spout up."""
         self.in_flight: dict[LineId, str] = {}
-        position = None if self.saved is None else pickle.loads(self.saved)
+        position = None if self.saved is None else msgspec.msgpack.decode(self.saved)
         context: Any = SimpleNamespace(
             component_id="lines", task_index=0, position=position, component_tasks=lambda _: [1], report_error=self.errors.append
         )
@@ -68,7 +68,7 @@ class History:
             self.emit(row, tup_id)
 
     def save(self, value: Any) -> None:
-        self.saved = pickle.dumps(value)
+        self.saved = msgspec.msgpack.encode(value)
 
     # ---- what happens
 

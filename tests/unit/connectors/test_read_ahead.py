@@ -11,7 +11,7 @@ import pytest
 
 from pasps import Topology
 from pasps.connectors.read_ahead import Event, ReadAheadSpout, Reader, written
-from pasps.testing import StepRun
+from pasps.testing import FakeClock, StepRun
 from tests.unit.connectors.list_reader import ListReader
 from tests.unit.connectors.read_ahead_runs import Judge, Reads, as_it_was, emitted, errors, executors, started
 
@@ -158,6 +158,35 @@ def test_the_reader_is_closed_with_the_spout() -> None:
     with run:
         executors(run)[0].instance.close()
         assert reader.closed
+
+
+def test_what_could_not_be_told_the_server_at_the_end_is_reported() -> None:
+    run, reader = started()
+    reader.closes = lambda seconds: reader.tell("17 is not committed")
+    with run:
+        executors(run)[0].instance.close()
+        assert errors(run) == ["17 is not committed"]
+
+
+def test_spouts_of_a_worker_that_close_one_after_the_other_share_the_time_for_it() -> None:
+    run, reader = started()
+    given: list[float] = []
+
+    def stuck(seconds: float) -> None:
+        given.append(seconds)
+        clock.advance(seconds)
+
+    reader.closes = stuck
+    with run:
+        clock = Reads.clock = FakeClock()
+        clock.advance(1000.0)
+        spout = executors(run)[0].instance
+        for _ in range(3):
+            spout.close()
+        assert given == pytest.approx([3.5, 0.1, 0.1])
+        clock.advance(5.0)
+        spout.close()
+        assert given[3:] == pytest.approx([3.5]), "that is another time"
 
 
 def test_a_reason_is_written_so_that_every_server_takes_it() -> None:
