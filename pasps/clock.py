@@ -51,6 +51,14 @@ class SystemClock:
         return time.process_time() + self._waited_in_all * 1e-9
 
 
+def wall_of(clock: Clock, moment: float) -> float:
+    """What the wall clock would have shown when `clock.now()` was `moment`, had it been set as it is now.
+
+    So the time from then until `clock.wall()` is as long as it was, whoever set the wall clock in between.
+    """
+    return clock.wall() - (clock.now() - moment)
+
+
 def _waits_for_a_core() -> dict[str, int]:
     """Nanoseconds that each thread of this process was ready to run and did not; empty where the system does not tell."""
     found = {}

@@ -196,7 +196,17 @@ class _Scale:
         back = np.flatnonzero(sign * values[late : end + 1] <= sign * level + _LAST_SHARE * way)
         onset, end = onset + int(low[-1]) + 1 if len(low) else onset, late + int(back[0]) if len(back) else end
         around = max(_BEFORE_ROWS, end - onset + 1)
-        before, after = _level(values[max(0, onset - around) : onset], level), _level(values[end + 1 : end + 1 + around], level)
+        before = _level(values[max(0, onset - around) : onset], level)
+        # a scale finer than the spike sees a part of it, whose neighbours have left the level already, or are not back yet
+        way = float(heights.max()) - sign * before
+        low = np.flatnonzero(sign * values[max(0, onset - around) : onset] <= sign * before + _FIRST_SHARE * way)
+        if len(low):
+            onset = max(0, onset - around) + int(low[-1]) + 1
+            around = max(_BEFORE_ROWS, end - onset + 1)
+            before = _level(values[max(0, onset - around) : onset], before)
+        back = np.flatnonzero(sign * values[end : end + 1 + around] <= sign * before + _LAST_SHARE * way)
+        end += int(back[0]) if len(back) else 0
+        after = _level(values[end + 1 : end + 1 + around], level)
         extreme = float(values[peak])
         if sign * (extreme - before) < _HELD_SHARE * way or sign * (extreme - after) < _KEPT_SHARE * way:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd, lcm
@@ -73,3 +73,18 @@ class Trace:
         while count != self.total and self.times((count,))[0] <= seconds:
             count += 1
         return count
+
+
+class FirstEvents:
+    """The first events of a trace, as far as a spout asks: `most`, or all if there are fewer."""
+
+    __slots__ = ("_trace", "times", "total")
+
+    def __init__(self, trace: Trace | FirstEvents, most: int) -> None:
+        self._trace = trace
+        self.times: Callable[[Iterable[int]], list[float]] = trace.times
+        self.total: int = most if trace.total is None else min(most, trace.total)
+
+    def count(self, seconds: float) -> int:
+        """See `Trace`."""
+        return min(self.total, self._trace.count(seconds))

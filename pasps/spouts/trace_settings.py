@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,8 @@ _KEYS = (
     "trace.repeat",
 )
 
+_NO_MORE_ROWS = ", for the trace has no more rows"
+
 
 def trace_of(conf: Mapping[str, Any], where: str) -> Trace:
     """The trace that these keys describe; keys that do not begin with `trace.` are left alone, and null is as if left out.
@@ -36,12 +38,11 @@ def trace_of(conf: Mapping[str, Any], where: str) -> Trace:
     Raises:
         InvalidError: a key is missing, wrong, misspelled, or says what another one says too; or the file is wrong.
     """
-    keys = _Keys({name: value for name, value in conf.items() if name.startswith(_PREFIX) and value is not None}, where)
-    keys.check_names()
+    keys = Keys({name: value for name, value in conf.items() if name.startswith(_PREFIX) and value is not None}, _KEYS, where)
     keys.at_most_one("trace.file", "trace.rows")
     keys.at_most_one("trace.step.seconds", "trace.speed")
     keys.at_most_one("trace.peak", "trace.scale")
-    path, speed = keys.text("trace.file"), keys.number("trace.speed") or Fraction(1)
+    path, speed = keys.text("trace.file", "the path of a CSV file"), keys.number("trace.speed") or Fraction(1)
     file = None if path is None else read_trace(path)
     counts = keys.rows("trace.rows") if file is None else file.counts
     step = keys.number("trace.step.seconds") or _spacing_seconds(file) / speed
@@ -53,44 +54,52 @@ def _spacing_seconds(file: TraceFile | None) -> Fraction:
     return Fraction(1) if file is None else file.spacing_seconds()
 
 
-def _stretch(keys: _Keys, counts: list[Count]) -> list[Count]:
-    first = keys.whole("trace.first.row", 0, len(counts) - 1) or 0
-    count = keys.whole("trace.row.count", 1, len(counts) - first)
+def _stretch(keys: Keys, counts: list[Count]) -> list[Count]:
+    first = keys.whole("trace.first.row", 0, len(counts) - 1, _NO_MORE_ROWS) or 0
+    count = keys.whole("trace.row.count", 1, len(counts) - first, _NO_MORE_ROWS)
     return counts[first:] if count is None else counts[first : first + count]
 
 
-def _scale(keys: _Keys, counts: list[Count], step: Fraction) -> Fraction:
+def _scale(keys: Keys, counts: list[Count], step: Fraction) -> Fraction:
     peak, largest = keys.number("trace.peak"), max(counts)
     if peak is not None and largest:
         return peak * step / largest
     return keys.number("trace.scale") or Fraction(1)
 
 
-class _Keys:
-    """Typed access. Every method but the first two gives None (rows: an error) for a key that is not there."""
+class Keys:
+    """Typed access to what was given for `names`, a component's keys; a method gives None for a key that is not there.
 
-    def __init__(self, given: dict[str, Any], where: str) -> None:
+    Every method raises ConfigError for a value that its key does not take.
+    """
+
+    def __init__(self, given: Mapping[str, Any], names: Collection[str], where: str) -> None:
+        """`given` may have other keys: somebody else's. `where` is whose they are, for messages.
+
+        Raises:
+            ConfigError: one is nearly one of `names`, a slip of the pen.
+        """
         self._given = given
         self._where = where
-
-    def check_names(self) -> None:
-        """A key that is nearly one of ours is a slip of the pen; others may be somebody else's."""
-        for name in self._given.keys() - set(_KEYS):
-            near = get_close_matches(name, _KEYS, n=1, cutoff=0.8)
+        for name in given.keys() - set(names):
+            near = get_close_matches(name, names, n=1, cutoff=0.8)
             if near:
-                raise ConfigError(name, "is unknown", where=self._where, cure=f"the nearest known name is {near[0]!r}")
+                raise ConfigError(name, "is unknown", where=where, cure=f"the nearest known name is {near[0]!r}")
 
     def at_most_one(self, one: str, other: str) -> None:
+        """Not both."""
         if one in self._given and other in self._given:
             raise ConfigError(one, f"and {other!r} say the same thing twice", where=self._where, cure="set one of them")
 
-    def text(self, name: str) -> str | None:
+    def text(self, name: str, what: str) -> str | None:
+        """Text that is not empty; `what` it is to be is for the message."""
         value = self._given.get(name)
         if value is not None and not (isinstance(value, str) and value):
-            raise self._wrong(name, "the path of a CSV file", value)
+            raise self._wrong(name, what, value)
         return value
 
     def flag(self, name: str) -> bool:
+        """False when it is not there."""
         value = self._given.get(name, False)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false", value)
@@ -106,15 +115,17 @@ class _Keys:
             raise self._wrong(name, "a number above 0", value)
         return number
 
-    def whole(self, name: str, least: int, most: int) -> int | None:
+    def whole(self, name: str, least: int, most: int, why: str = "") -> int | None:
+        """An integer within bounds; `why` these is for the message."""
         value = self._given.get(name)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self._wrong(name, f"an integer from {least} to {most}, for the trace has no more rows", value)
+            raise self._wrong(name, f"an integer from {least} to {most}{why}", value)
         return value
 
     def rows(self, name: str) -> list[Count]:
+        """Counts; they must be there."""
         values = self._given.get(name)
         if values is None:
             raise InvalidError(f"{self._where}: expected 'trace.file', a CSV file, or 'trace.rows', a list of counts, got neither")

@@ -24,7 +24,7 @@ from tests.integration.postgres_server import PostgresServer
 from tests.integration.run_process import pasps
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 TOTAL = 960
 RATE = 120
@@ -77,8 +77,8 @@ def summary_of(cluster: DevCluster, application: Application) -> dict[str, Any]:
         return ended(cluster, name)
 
     try:
-        wait_for(lambda: hurt(cluster, application), f"the middle of {name}", 120)
-        summary: dict[str, Any] = wait_for(over, f"the end of {name}", 90)
+        wait_for(lambda: hurt(cluster, application), f"the middle of {name}")
+        summary: dict[str, Any] = wait_for(over, f"the end of {name}")
     except TimeoutError as error:
         with suppress(PaspsError):
             error.add_note(f"it is {client_of(cluster).topology(name)}")

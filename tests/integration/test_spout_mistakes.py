@@ -33,7 +33,7 @@ def test_no_mistake_of_a_spout_ends_a_worker_or_loses_a_tuple(tmp_path: Path) ->
         wanted = {f"raises_{kind}": type(make()).__name__ for kind, make in KINDS.items()}
         wanted |= {f"says_{kind}": "backlog() returns a whole number of events" for kind in ODD_BACKLOGS}
         wanted |= {f"says_{kind}": "next_tuple() returns None, or seconds until" for kind in ODD_RETURNS}
-        wanted |= {"says_huge": "a position has 524288 bytes at most", "says_function": "save_position takes what pickles"}
+        wanted |= {"says_huge": "a position has 524288 bytes at most", "says_function": "save_position takes None, numbers"}
         wanted |= {"elsewhere": "component 'elsewhere', stream 'default': emit was called elsewhere"}
         assert {*ODD_POSITIONS} == {"huge", "function"}
         until(lambda: all(text in told()[name] for name, text in wanted.items()), lambda: f"{wanted} in {told()}")

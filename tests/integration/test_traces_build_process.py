@@ -29,20 +29,20 @@ def test_a_build_that_is_ended_leaves_nothing(tmp_path: Path, who: str) -> None:
     with said.open("wb") as err:
         process = psutil.Popen([sys.executable, "-m", "pasps", *words], stderr=err, preexec_fn=as_in_a_terminal)
     try:
-        until(lambda: "counting" in said.read_text() or process.poll() is not None, "the count to begin", 60)
+        until(lambda: "counting" in said.read_text() or process.poll() is not None, "the count to begin")
         java = process.children(recursive=True)
         assert java
         if who == "by Ctrl-C":
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 128 + signal.SIGINT
+            assert process.wait(100) == 128 + signal.SIGINT
         else:
             for each in java:
                 each.kill()
-            assert process.wait(30) == exit_codes.BROKEN
+            assert process.wait(100) == exit_codes.BROKEN
     finally:
         if process.is_running():
             process.kill()
-    assert not psutil.wait_procs(java, 10)[1]
+    assert not psutil.wait_procs(java, 60)[1]
     lines = [line for line in said.read_text().splitlines() if not re.search(r", \d:\d\d:\d\d$", line)]
     assert lines[:2] == ["starting Spark", "counting"]
     ended = "pasps traces: Spark's process has ended, and did not say why; was it killed?"

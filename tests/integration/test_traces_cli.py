@@ -13,10 +13,10 @@ import pytest
 from pasps.cli.main import main
 from pasps.data.compose import compose
 from pasps.data.stretches import Pool, Wanted
-from pasps.data.synth import Traffic, rates
 from pasps.data.trace_input import Refused, computed, read_local, read_series
 from pasps.data.trace_output import trace_lines, write_lines
 from pasps.errors import BrokenError
+from pasps.spouts.synth import Traffic, rates
 from pasps.spouts.trace_file import read_trace
 from tests.integration.spark_fixture import spark
 
@@ -176,7 +176,7 @@ def test_real_traces_are_composed(tmp_path: Path, spark: SparkSession, capsys: p
 def test_synth_needs_neither_numpy_nor_spark() -> None:
     code = "import sys, pasps.cli.main as m; m.main(['traces', 'synth', '--kind', 'steady', '--steps', '1', '--noise', '0']); "
     code += "print([name for name in ('numpy', 'pyspark', 'matplotlib') if name in sys.modules])"
-    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
     assert alone.stdout == "time,count\n2024-01-01T00:00:00Z,100\n[]\n"
 
 

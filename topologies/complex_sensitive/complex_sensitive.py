@@ -16,9 +16,9 @@ from typing import Any
 
 from pasps import Bolt, Stream, Topology, TopologyContext, Tuple, bolt
 from pasps.connectors.sql import SqlSink
+from pasps.spouts import EventSpout
 from topologies.complex_sensitive.opinion_json import opinion_in
 from topologies.complex_sensitive.opinions import IRRELEVANT, Opinion, age_group, city_of, opinion_of, verdict
-from topologies.event_source import EventSpout
 from topologies.simple_sensitive.sensitive import Sensitive, skew_of
 from topologies.work import work
 

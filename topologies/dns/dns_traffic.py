@@ -14,12 +14,12 @@ from typing import Any
 
 from pasps import Grouping, Topology, Tuple
 from pasps.connectors.sql import SqlSink
+from pasps.spouts import EventSpout
 from topologies.dns.classifier import Classify
 from topologies.dns.conversations import message
 from topologies.dns.flow_features import Features
 from topologies.dns.parsing import parse
 from topologies.dns.recorded import recorded
-from topologies.event_source import EventSpout
 
 
 class Messages(EventSpout):

@@ -13,7 +13,7 @@ from typing import Any
 
 from pasps import Grouping, Topology, Tuple
 from pasps.connectors.sql import SqlSink
-from topologies.event_source import EventSpout
+from pasps.spouts import EventSpout
 from topologies.logs.kinds import Kinds
 from topologies.logs.line_formats import Parse
 from topologies.logs.synthetic_lines import line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pasps import Topology, Tuple
 from pasps.connectors.sql import SqlSink
-from topologies.event_source import EventSpout
+from pasps.spouts import EventSpout
 from topologies.number_keys import LARGEST
 from topologies.work import ROUNDS_PER_MILLISECOND, WorkingBolt, work
 

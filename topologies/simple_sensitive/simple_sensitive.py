@@ -13,7 +13,7 @@ from typing import Any
 
 from pasps import Topology, TopologyContext
 from pasps.connectors.sql import SqlSink
-from topologies.event_source import EventSpout
+from pasps.spouts import EventSpout
 from topologies.simple_sensitive.sensitive import MOST_VALUE, Sensitive, skew_of, zipf_value
 
 

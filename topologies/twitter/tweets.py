@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies.event_source import EventSpout
+from pasps.spouts import EventSpout
 from topologies.twitter.made_tweets import made_tweet
 from topologies.twitter.profiles import Profile
 from topologies.twitter.tweet_json import tweet_of

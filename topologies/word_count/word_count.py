@@ -13,7 +13,7 @@ from typing import Any
 
 from pasps import Bolt, Grouping, Topology, TopologyContext, Tuple, bolt
 from pasps.connectors.sql import SqlSink
-from topologies.event_source import EventSpout
+from pasps.spouts import EventSpout
 from topologies.recent import Recent
 from topologies.word_count.sentences import counted, sentence
 

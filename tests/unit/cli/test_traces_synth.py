@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pasps.data.synth import Traffic, rates
 from pasps.errors import InvalidError
+from pasps.spouts.synth import Traffic, rates
 from pasps.spouts.trace_file import read_trace
 from tests.unit.cli.traces_command import run
 

@@ -14,8 +14,8 @@ from pasps.data.arrays import Floats, np
 from pasps.data.describe import Description, burstiness_of, describe
 from pasps.data.describe_job import describe_here, description_object, needs_spark, picture_names
 from pasps.data.series import series_of
-from pasps.data.synth import Traffic, rates
 from pasps.data.trace_output import trace_lines, write_lines
+from pasps.spouts.synth import Traffic, rates
 from tests.unit.data.traces import STEP, spiky
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from pasps.data.arrays import Floats, np
 from pasps.data.periods import CHANCE, correlation, find_periods, levelled
-from pasps.data.synth import Traffic, rates
+from pasps.spouts.synth import Traffic, rates
 
 Noise = Callable[[np.random.Generator, int], Floats]
 

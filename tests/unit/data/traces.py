@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pasps.data.series import Series, series_of
-from pasps.data.synth import Traffic, rates
+from pasps.spouts.synth import Traffic, rates
 
 STEP = 60 * 1_000_000
 

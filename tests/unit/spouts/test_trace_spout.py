@@ -262,7 +262,7 @@ def test_the_last_position_covers_everything() -> None:
     with start() as run:
         run.run_to_end()
         spout = tasks(run)[0]
-        assert spout.collector.position == (30, EPOCH)
+        assert spout.collector.position == (30, EPOCH, pytest.approx(EPOCH, abs=0.001))
 
 
 def test_positions_are_saved_at_most_twice_a_second() -> None:
@@ -280,17 +280,46 @@ def test_a_new_instance_has_the_backlog_before_it_is_asked_for_a_tuple() -> None
         assert fresh.backlog() == 6
 
 
-def test_a_wall_clock_that_is_set_back_does_not_hold_the_trace_up() -> None:
-    class Corrected:
-        def __init__(self, clock: Any) -> None:
-            self.now, self.cpu, self.real, self.off = clock.now, clock.cpu, clock.wall, 0.0
+# ---- a wall clock that is set
 
-        def wall(self) -> float:
-            return float(self.real() + self.off)
+JUMPS = pytest.mark.parametrize("jump", [3600.0, -3600.0])
 
+
+@JUMPS
+def test_a_wall_clock_that_is_set_neither_holds_the_trace_up_nor_spoils_its_latencies(jump: float) -> None:
     with start() as run:
-        Trace.clock = clock = Corrected(run.clock)
         run.advance(0.35)
-        clock.off = -3600.0
+        run.clock.set_wall(jump)
         run.run_to_end()
         assert run.clock.peek() == pytest.approx(1003.0)
+        latencies = tasks(run)[0].fates.histogram
+    assert latencies.count == 30
+    assert 0 < latencies.total / latencies.count < 0.0021, "as on a steady clock: no batch waits longer than two milliseconds"
+
+
+@JUMPS
+def test_what_waits_while_the_wall_clock_is_set_has_waited_as_long_as_it_did(jump: float) -> None:
+    with start(rows=[0, 1]) as run:
+        run.advance(0.5)
+        run.workers["w0"].deactivate()
+        run.advance(2.5)
+        run.clock.set_wall(jump)
+        run.workers["w0"].activate()
+        run.run_to_end()
+        assert tasks(run)[0].fates.histogram.total == pytest.approx(1.0, abs=0.003)
+
+
+@JUMPS
+def test_a_spout_that_goes_on_after_the_wall_clock_was_set_is_where_the_trace_is(jump: float) -> None:
+    with start(workers=2, rows=[100] * 3) as run:
+        run.advance(0.2)
+        run.clock.set_wall(jump)
+        run.advance(1.0)
+        Cuts(run).kill_the_spout()
+        run.advance(0.3)
+        assert max(numbers(run)) == 149
+        run.run_to_end()
+        assert run.clock.peek() == pytest.approx(1003.0, abs=0.01)
+        assert set(numbers(run)) == set(range(300))
+        due = [(number, pytest.approx((number + 1) / 100)) for number in range(300)]
+        assert sorted({(number, at - EPOCH) for number, at in emitted(run)}) == due, "an event says the same each time"

@@ -131,5 +131,5 @@ def test_its_folder_hides_no_module_and_a_package_takes_all_of_it() -> None:
     taken = set(sys.stdlib_module_names) | {"dns", "numpy", "sklearn", "sqlalchemy", "pasps"}
     assert not {path.stem for path in file.parent.glob("*.py")} & taken
     packed = set(sources_of(file))
-    assert {"topologies/dns/model.json", "topologies/dns/parsing.py", "topologies/event_source.py"} <= packed
+    assert {"topologies/dns/model.json", "topologies/dns/parsing.py"} <= packed
     assert not {name for name in packed if name.startswith("dns/")}

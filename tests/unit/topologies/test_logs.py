@@ -119,4 +119,4 @@ def test_its_folder_hides_no_module_and_a_package_takes_all_of_it() -> None:
     file = Path(log_events.__file__)
     taken = set(sys.stdlib_module_names) | {"drain3", "cachetools", "jsonpickle", "sqlalchemy", "pasps"}
     assert not {path.stem for path in file.parent.glob("*.py")} & taken
-    assert {"topologies/logs/masks.py", "topologies/event_source.py", "topologies/recent.py"} <= set(sources_of(file))
+    assert {"topologies/logs/masks.py", "topologies/recent.py"} <= set(sources_of(file))

@@ -13,9 +13,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from pasps.data import synth
-from pasps.data.synth import KINDS, Kind, Traffic, rates
 from pasps.errors import InvalidError
+from pasps.spouts import synth
+from pasps.spouts.synth import KINDS, Kind, Traffic, rates
 
 kinds = st.sampled_from(KINDS)
 traffics = st.builds(

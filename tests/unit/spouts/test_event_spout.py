@@ -1,7 +1,8 @@
-"""The source of the applications: which events, how many, at which rate, from where."""
+"""The spout of events: which ones, how many, at which rate, from where."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from pasps import Bolt, Topology, Tuple
-from pasps.errors import PaspsError
+from pasps.errors import InvalidError, PaspsError
+from pasps.spouts import EventSpout
 from pasps.testing import StepRun
-from topologies.event_source import EventSpout
 
 
 class Made(EventSpout):
@@ -124,8 +125,8 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ({"rate": 0}, "'events.rate' must be a number above 0, got 0"),
         ({"rate": "fast"}, "'events.rate' must be"),
         ({"rate": 1e-9}, "'events.rate' must be at least one event a day"),
-        ({"total": 0}, "'events.total' must be a whole number from 1 to 9223372036854775807, got 0"),
-        ({"seed": 1.5}, "'events.seed' must be a whole number from 0 to 9223372036854775807, got 1.5"),
+        ({"total": 0}, "'events.total' must be an integer from 1 to 9223372036854775807, got 0"),
+        ({"seed": 1.5}, "'events.seed' must be an integer from 0 to 9223372036854775807, got 1.5"),
         ({"kind": "odd", "total": 5}, "'events.kind'"),
         ({"file": "/nowhere/at/all"}, "events.file '/nowhere/at/all' cannot be read: No such file or directory"),
     ],
@@ -170,3 +171,70 @@ def test_without_a_total_a_trace_ends_as_it_says() -> None:
 def test_a_misspelled_key_is_refused_with_the_nearest_one(wrong: str) -> None:
     with pytest.raises(PaspsError, match=f"'{wrong}' is unknown; the nearest known name is 'events.total'"):
         emitted({wrong: 10}, total=1)
+
+
+class Keep(Bolt):
+    outputs = ["event", "value"]
+
+    def process(self, tup: Tuple) -> None:
+        self.emit(tup.values)
+
+
+def kept(spout: type[EventSpout], **keys: Any) -> list[tuple[Any, ...]]:
+    class Kept(Topology):
+        events = spout.spec()
+        keep = Keep.spec(inputs=[events])
+
+    with StepRun(Kept, config=keys) as run:
+        spout.clock = run.clock
+        run.run_to_end(1000.0)
+        return sorted(run.emitted["keep"]["default"])
+
+
+class Lines(EventSpout):
+    """As it is, with a clock of this test."""
+
+
+class Visits(EventSpout):
+    outputs = ["event", "path"]
+
+    def from_line(self, line: str) -> list[str]:
+        return [json.loads(line)["path"]]
+
+
+def test_as_it_is_it_replays_the_lines_of_a_file_at_the_rate_of_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\n\ntwo\n")
+    keys = {"events.file": str(tmp_path / "lines"), "trace.rows": [2, 0, 3]}
+    assert kept(Lines, **keys) == [(0, "one"), (1, "two"), (2, "one"), (3, "two"), (4, "one")]
+
+
+def test_own_records_take_a_from_line_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "visits.jsonl").write_text('{"path": "/"}\n{"path": "/cart"}\n')
+    assert kept(Visits, **{"events.file": str(tmp_path / "visits.jsonl")}) == [(0, "/"), (1, "/cart")]
+
+
+def test_without_a_file_somebody_must_make_the_events() -> None:
+    with pytest.raises(InvalidError, match=r"component 'events': expected 'events.file', .* defines synthetic\(number\)"):
+        kept(Visits, **{"events.total": 3})
+
+
+def test_a_line_with_too_many_values_is_refused_at_the_start(tmp_path: Path) -> None:
+    class Both(Visits):
+        def from_line(self, line: str) -> list[str]:
+            return [line, line]
+
+    (tmp_path / "lines").write_text("one\n")
+    with pytest.raises(InvalidError, match=r"lines', line 1: expected values for \['path'\] from from_line, got 2: \('one', 'one'\)"):
+        kept(Both, **{"events.file": str(tmp_path / "lines")})
+
+
+def test_a_subclass_has_a_seed_of_its_own_until_a_key_says_another() -> None:
+    class Seeded(EventSpout):
+        outputs = ["event", "value"]
+        seed = 7
+
+        def synthetic(self, number: int) -> list[int]:
+            return [self.seed]
+
+    assert kept(Seeded, **{"events.total": 1}) == [(0, 7)]
+    assert kept(Seeded, **{"events.total": 1, "events.seed": 9}) == [(0, 9)]
