@@ -243,7 +243,7 @@ class LinkCounts:
 class WorkerCounts:
     """Everything one worker counts, taken between two steps. `parked` are rows without credit, by edge.
 
-    `positions` are what spout tasks saved last, by task id, pickled: not counted, but told in the same breath.
+    `positions` are what spout tasks saved last, by task id, packed: not counted, but told in the same breath.
     """
 
     worker: str

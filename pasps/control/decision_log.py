@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, Literal
 
 import msgspec
 
@@ -13,6 +14,10 @@ from pasps.control.plan import Plan
 from pasps.control.situation import Moment, Situation
 
 SCHEMA = "pasps.decision/1"
+
+
+BY_HAND: Final = "by hand"
+"""In place of a moment: no decision, but somebody's change of a bolt, kept with the decisions because it changes what they find."""
 
 
 class Outcome(StrEnum):
@@ -41,7 +46,8 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why.
+    """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why. A change by hand has
+    none either; its plan has the replicas of all bolts, and its acts the change.
 
     `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done.
     """
@@ -49,7 +55,7 @@ class Record:
     number: int
     time: float
     uptime: float
-    moment: Moment
+    moment: Moment | Literal["by hand"]
     policy: str
     situation: Situation | None
     plan: Plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from difflib import get_close_matches
 
-from pasps.control.decision_log import Outcome, Record, replayed
+from pasps.control.decision_log import BY_HAND, Outcome, Record, replayed
 from pasps.control.explain_terms import aligned, expected_text, rows_of
 from pasps.control.plan import Plan
 from pasps.control.situation import Situation
@@ -87,6 +87,8 @@ def replay(records: Iterable[Record], plan_of: Callable[[str], Callable[[Situati
     same = nothing = 0
     lines: list[str] = []
     for record in records:
+        if record.moment == BY_HAND:
+            continue
         if record.situation is None or record.plan.held.startswith(f"policy {record.policy!r} raised"):
             nothing += 1
             continue
@@ -103,8 +105,8 @@ def replay(records: Iterable[Record], plan_of: Callable[[str], Callable[[Situati
 class _History:
     """What the log knows of a bolt, as records are added to it.
 
-    `origin` is the decision that gave it its replicas, `last` the last one about it. When somebody else changed it after that,
-    `found` is the first decision that met it so, and `was` what it had before.
+    `origin` is the record that gave it its replicas, a decision or a change by hand, `last` the last decision about it. When it
+    has changed after that in another way, `found` is the first decision that met it so, and `was` what it had before.
     """
 
     bolt: str
@@ -128,7 +130,9 @@ class _History:
         if act is not None and act.after != act.before:
             self.origin, self.found, self.replicas = record, None, act.after
         if not record.plan.held:
-            self.last, self.version = record, record.version
+            self.version = record.version
+        if not record.plan.held and record.moment != BY_HAND:
+            self.last = record
 
 
 def _seen(records: Iterable[Record], at: str | None, zone: tzinfo | None) -> tuple[Record | None, dict[str, _History]]:
@@ -140,7 +144,8 @@ def _seen(records: Iterable[Record], at: str | None, zone: tzinfo | None) -> tup
         first = first or record
         if not counts(record):
             continue
-        newest = record
+        if newest is None or record.moment != BY_HAND:
+            newest = record
         shapes = record.situation.shape.bolts if record.situation else ()
         for name in [*(shape.id for shape in shapes if shape.id in record.plan.bolts), *record.plan.bolts]:
             histories.setdefault(name, _History(name))
@@ -157,6 +162,9 @@ def _seen(records: Iterable[Record], at: str | None, zone: tzinfo | None) -> tup
 def _paragraph(history: _History, newest: Record, zone: tzinfo | None, *, whole: bool) -> list[str]:
     origin, last, bolt = history.origin, history.last, history.bolt
     lines = [_head(history, zone)]
+    if origin is not None and origin.moment == BY_HAND:
+        last = last if last is not None and last.number > origin.number else None
+        origin = None
     if whole and origin is not None:
         lines += aligned(rows_of(origin, bolt))
     if last is not None and last is not origin:
@@ -173,6 +181,8 @@ def _head(history: _History, zone: tzinfo | None) -> str:
     has = f"{history.bolt} has {history.replicas}{of} replica{'' if history.replicas == 1 and not of else 's'}"
     if history.origin is not None:
         origin, act = history.origin, history.origin.acts[history.bolt]
+        if origin.moment == BY_HAND:
+            return f"{has} since {_clock(origin, zone)}, set by hand: {act.before} -> {act.after} (table {origin.version})."
         return f"{has} since {_clock(origin, zone)} ({_name(origin)}, table {origin.version}), {act.before} -> {act.after}."
     if history.found is not None:
         by_hand = f"{history.was} -> {history.found.plan.bolts[history.bolt].active} by hand, before {_name(history.found)}"

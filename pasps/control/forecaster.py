@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 from typing import Final, Literal, Protocol
 
 from pasps.control.situation import Forecast
@@ -20,8 +21,9 @@ _log = logging.getLogger(__name__)
 Rung = Literal["predictor", "last good", "basic", "hold"]
 
 BASIC: Final = "basic"
-WITHOUT_SERVICE = frozenset({BASIC, "none"})
-"""Models that the forecaster answers itself: no service is asked, none needs to run."""
+"""The model that the forecaster answers itself: no service is asked, none needs to run."""
+NONE: Final = "none"
+"""No model: nobody forecasts, and this ladder is not asked."""
 
 MOST_EVENTS = 1e15
 """More events in one second than any machine sees: no prediction, and its sums could overflow."""
@@ -42,10 +44,11 @@ class Predictor(Protocol):
         """
 
 
-def basic_predictions(samples: Sequence[float], horizon: int) -> tuple[float, ...]:
-    """The next interval behaves as this one did: the last `horizon` samples in order; with fewer, their mean repeated."""
-    recent = [max(0.0, float(sample)) for sample in samples[-horizon:]]
-    return tuple(recent) if len(recent) == horizon else (sum(recent) / len(recent),) * horizon
+def basic_predictions(samples: Sequence[float], interval: int, horizon: int) -> tuple[float, ...]:
+    """What comes behaves as the last `interval` seconds did: their samples in order, again and again; with fewer, their mean."""
+    recent = [max(0.0, float(sample)) for sample in samples[-interval:]]
+    again = recent if len(recent) == interval else [sum(recent) / len(recent)]
+    return tuple(islice(cycle(again), horizon))
 
 
 class Forecaster:
@@ -53,7 +56,7 @@ class Forecaster:
 
     Rungs:
         predictor: its own answer.
-        last good: its last usable answer, as it was, while that is not older than two horizons.
+        last good: its last usable answer, as it was, while that is not older than twice the seconds that are wanted.
         basic: `basic_predictions`.
         hold: no forecast, because there are no samples at all.
 
@@ -74,21 +77,22 @@ class Forecaster:
         self._said: Rung = "predictor"
         self._said_negative = False
 
-    async def forecast(self, samples: Sequence[float], horizon: int, now: float) -> Forecast | None:
-        """The best forecast there is of the `horizon` seconds after `now`; None: hold.
+    async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
+        """The best forecast there is of so many seconds; None: hold.
 
+        It begins at `now` and is longer than `seconds` by what the answer may take, so that who gets it late finds as many ahead.
         Afterwards `rung` says where it is from, and `note` what was logged of it: "" in most cycles.
 
         Args:
             samples: Events that became due in each of the last seconds, oldest first.
-            horizon: Seconds to look ahead, at least one.
+            seconds: How far to look ahead from the moment of the answer: an interval.
             now: The topology's uptime, at the end of the last sample.
 
         Raises:
-            InvalidError: a sample that is no finite number, or no horizon: a mistake of the caller, not of the predictor.
+            InvalidError: a sample that is no finite number, or nothing to look ahead to: a mistake of the caller, not of the predictor.
         """
-        if horizon < 1:
-            raise InvalidError(f"forecast: expected a horizon of at least 1 second, got {horizon!r}")
+        if not 0 < seconds < math.inf:
+            raise InvalidError(f"forecast: expected seconds above 0, got {seconds!r}")
         for place, sample in enumerate(samples):
             if not math.isfinite(sample):
                 raise InvalidError(f"forecast: expected finite samples, sample {place} is {sample!r}")
@@ -97,13 +101,16 @@ class Forecaster:
             self.rung = "hold"
             return None
         try:
-            predictions = await self._ask(samples, horizon)
+            predictions = await self._ask(samples, self._horizon(seconds))
         except PredictorError as error:
             _log.debug("no forecast of %r", self._model, exc_info=error)
-            return self._without(error, samples, horizon, now)
+            return self._without(error, samples, seconds, now)
         self._last_good = Forecast(now, predictions, self._model)
         self._take("predictor", f"forecasts of {self._model!r} are used again")
         return self._last_good
+
+    def _horizon(self, seconds: float) -> int:
+        return math.ceil(seconds + self._deadline_seconds)
 
     async def _ask(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
         if self._predictor is None:
@@ -142,13 +149,13 @@ class Forecaster:
             _log.info("%s", self.note)
         return tuple(max(0.0, float(value)) for value in predictions)
 
-    def _without(self, error: PredictorError, samples: Sequence[float], horizon: int, now: float) -> Forecast:
-        basic = Forecast(now, basic_predictions(samples, horizon), BASIC, BASIC, error.reason)
+    def _without(self, error: PredictorError, samples: Sequence[float], seconds: float, now: float) -> Forecast:
+        basic = Forecast(now, basic_predictions(samples, math.ceil(seconds), self._horizon(seconds)), BASIC, BASIC, error.reason)
         if error.quiet:
             self.rung = BASIC
             return basic
         last = self._last_good
-        if last is None or now - last.made_at > 2 * horizon:
+        if last is None or now - last.made_at > 2 * seconds:
             self._take(BASIC, f"forecasts of {self._model!r} are replaced by those of {BASIC!r}: {error.reason}")
             return basic
         self._take("last good", f"the last good forecast of {self._model!r}, {now - last.made_at:g} s old, is used: {error.reason}")

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pasps.clock import Clock
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import NOTHING_EXECUTED
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import Machine, Monitor
-from pasps.control.plan import Plan
+from pasps.control.plan import BoltPlan, Plan
 from pasps.control.policies.policy import Policy
 from pasps.control.situation import Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
 from pasps.errors import InvalidError
@@ -38,8 +38,11 @@ _NEAR = 0.4
 class Forecasts(Protocol):
     """Who forecasts: the ladder around a predictor."""
 
-    async def forecast(self, samples: Sequence[float], horizon: int, now: float) -> Forecast | None:
-        """Events of each of the next `horizon` seconds; None: nobody can tell. Never raises, and keeps its own deadline."""
+    async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
+        """Events of each second from `now` until `seconds` after it answers; None: nobody can tell.
+
+        Never raises, and keeps its own deadline.
+        """
 
 
 class Actuator(Protocol):
@@ -88,7 +91,7 @@ class MapeLoop:
         self._deciding = self._asking = False
         self._owed = False
         """A cycle was held for want of a whole snapshot: it is made up for with the first whole one."""
-        self._uptime = 0.0
+        self._uptime = self._ticked_at = 0.0
         self._said = ""
         self._undone: set[tuple[str, Outcome]] = set()
 
@@ -98,6 +101,7 @@ class MapeLoop:
         """Take a snapshot; returns what is to be decided now. Called at least once a second."""
         settings = self._config.settings
         self._uptime = now = stats.uptime_seconds
+        self._ticked_at = self._clock.now()
         self._problem = self._monitor.take(stats, machine, settings.interval_seconds)
         if self._began is None:
             self._began = now
@@ -126,6 +130,18 @@ class MapeLoop:
             return self._expected
         return self._newest.total(self._uptime, 1.0)
 
+    def note_by_hand(self, bolt: str, before: int, active: Mapping[str, int], version: int) -> None:
+        """Write down that somebody changed a bolt, so that who asks for the reason of its replicas is told now and later.
+
+        `active` are the replicas of all bolts since then, in the table of that `version`.
+        """
+        self._number += 1
+        after, now = active[bolt], self._clock.now()
+        plans = {name: BoltPlan(before if name == bolt else count, count, count, count) for name, count in active.items()}
+        acts = {bolt: Act(before, after, after, Outcome.DONE)}
+        uptime, policy = self._uptime + now - self._ticked_at, self._config.policy.name
+        self._config.log(Record(self._number, self._clock.wall(), uptime, BY_HAND, policy, None, Plan(plans), acts, version))
+
     # ---- analyze
 
     async def refresh_forecast(self) -> None:
@@ -138,8 +154,8 @@ class MapeLoop:
         self._asking = True
         began = self._clock.now()
         try:
-            now, horizon = self._uptime, math.ceil(self._config.settings.interval_seconds)
-            self._newest = await self._forecasts.forecast(self._monitor.samples(), horizon, now)
+            td = self._config.settings.interval_seconds
+            self._newest = await self._forecasts.forecast(self._monitor.samples(), td, self._uptime)
             if self._newest is not None:
                 self._made.append(self._newest)
         finally:

@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 MOST_ANSWER_BYTES = 1 << 20
 LEARN_SECONDS = 2.0
 _MOST_QUOTED = 200
+_HEALTH = "/healthz"
+"""Asked without the token: whoever listens there may be somebody else yet."""
 _PORTS = {"http": 80, "https": 443}
 
 T = TypeVar("T")
@@ -194,7 +196,7 @@ class PredictorClient:
             PredictorError: as `predict`.
         """
         url = ServiceUrl.parse(self._address())
-        return read_body(*await self._exchange(url, "/healthz", None), _Health, _who(url)).status == "ready"
+        return read_body(*await self._exchange(url, _HEALTH, None), _Health, _who(url)).status == "ready"
 
     async def close(self) -> None:
         """Drop what is under way beside `predict`."""
@@ -217,7 +219,9 @@ class PredictorClient:
 
     async def _exchange(self, url: ServiceUrl, route: str, body: bytes | None) -> tuple[int, bytes]:
         try:
-            return read_answer(await self._received(url, request_bytes(url, route, body, self._token)), _who(url))
+            return read_answer(
+                await self._received(url, request_bytes(url, route, body, None if route == _HEALTH else self._token)), _who(url)
+            )
         except ConnectionRefusedError as error:
             raise PredictorError(f"{_who(url)} refused the connection; does it run?") from error
         except (ConnectionResetError, BrokenPipeError) as error:

@@ -10,14 +10,15 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pasps.activation import ActivationTable
 from pasps.clock import Clock
 from pasps.control import decision_log, run_log
 from pasps.control.explain import headline
-from pasps.control.forecaster import WITHOUT_SERVICE, Forecaster
+from pasps.control.forecaster import BASIC, NONE, Forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine, busy_share, shape_of
 from pasps.control.policies import policy_named
@@ -66,6 +67,8 @@ class Elastic:
         """
         policy = policy_named(config.policy)
         settings = config.settings
+        if settings.predictor == NONE:
+            policy = replace(policy, forecasts=False)
         self._master, self._config, self._clock = master, config, clock
         self._asks = policy.forecasts
         self._process = self._new_process() if self._needs_process() else None
@@ -84,7 +87,7 @@ class Elastic:
 
     def _needs_process(self) -> bool:
         settings = self._config.settings
-        return self._asks and settings.predictor_url is None and settings.predictor not in WITHOUT_SERVICE
+        return self._asks and settings.predictor_url is None and settings.predictor != BASIC
 
     def _new_process(self) -> PredictorProcess:
         return PredictorProcess(self._clock, log_path=self._config.predictor_log)
@@ -94,7 +97,7 @@ class Elastic:
         if self._process is not None:
             return PredictorClient(self._process.url, settings.predictor, token=self._process.token)
         url = settings.predictor_url
-        if not self._asks or url is None or settings.predictor in WITHOUT_SERVICE:
+        if not self._asks or url is None or settings.predictor == BASIC:
             return None
         try:
             ServiceUrl.parse(url)
@@ -140,6 +143,12 @@ class Elastic:
         if self._ticking:
             self._loop.held[component] = count
         return before
+
+    def was_set(self, component: str, before: int, table: ActivationTable) -> None:
+        """Somebody has set a bolt's replicas, which has them since that table. Before the first tick that is where it starts."""
+        if self._ticking:
+            bolts = {name: plan for name, plan in self._master.blueprint.components.items() if not plan.is_spout}
+            self._loop.note_by_hand(component, before, {name: len(table.components[name].active) for name in bolts}, table.version)
 
     def hold(self, component: str, count: int | None) -> None:
         """Hold a bolt at that number, or (None) no longer."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pasps.control.decision_log import Outcome, Record
+from pasps.control.decision_log import BY_HAND, Outcome, Record
 from pasps.control.plan import Plan
 from pasps.control.situation import Forecast, Situation
+
+_STOOD_IN = " standing in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Ends:
 class Decided:
     """A run's decisions, counted. `activations` and `deactivations` are of replicas, as observed after each decision.
 
-    `forecasts` are the cycles that had one, by the model that made it, or by what stood in for it.
+    `forecasts` are the cycles that had one, by the model that made it, and after those by what stood in for it.
     """
 
     cycles: int = 0
@@ -64,6 +66,8 @@ def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
     """The digest of all records."""
     found = Decided()
     for record in records:
+        if record.moment == BY_HAND:
+            continue
         found.cycles += record.moment == "cycle"
         found.corrections += record.moment == "correction"
         found.held += bool(record.plan.held)
@@ -80,13 +84,14 @@ def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
             _count_forecast(found.forecasts, situation.forecast)
             ahead = _ahead(situation, record.plan, interval_seconds)
             found.ahead += [] if ahead is None else [ahead]
+    found.forecasts = dict(sorted(found.forecasts.items(), key=lambda count: count[0].endswith(_STOOD_IN)))
     return found
 
 
 def _count_forecast(counts: dict[str, int], forecast: Forecast | None) -> None:
     if forecast is not None:
         # basic may be what was chosen; `why` says that something stands in for another model
-        maker = f"{forecast.source} instead" if forecast.why else forecast.model
+        maker = f"{forecast.source}{_STOOD_IN}" if forecast.why else forecast.model
         counts[maker] = counts.get(maker, 0) + 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.plan import BoltPlan, Clamp
 from pasps.report.words import clock_text, count_text, seconds_text, share_text
 
@@ -118,7 +118,7 @@ def _moments(record: Record) -> Iterator[Notable]:
         most = max(changes, key=lambda name: abs(changes[name]))
         what = ", ".join(f"{name} {record.acts[name].before} → {record.acts[name].after}" for name in changes)
         planned = record.plan.bolts.get(most)
-        why = f"{most}: {reason(planned)}" if planned is not None else ""
+        why = "set by hand" if record.moment == BY_HAND else f"{most}: {reason(planned)}" if planned is not None else ""
         yield _found(record, Kind.CHANGE, what, why, sum(map(abs, changes.values())))
 
 

@@ -45,19 +45,27 @@ def command_of(run: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def facts_of(run: Mapping[str, Any], summary: Mapping[str, Any], models: Iterable[str], interval_seconds: float) -> list[tuple[str, str]]:
-    """Names and values; only those that are known."""
+def facts_of(
+    run: Mapping[str, Any], summary: Mapping[str, Any], forecasts: Mapping[str, int], interval_seconds: float
+) -> list[tuple[str, str]]:
+    """Names and values; only those that are known. `forecasts` are the cycles that had one, by who made it."""
     started, policy, ended = run.get("started"), run.get("policy"), summary.get("ended")
     facts = [("interval (td)", f"{interval_seconds:g} s")]
     if isinstance(policy, str):
         facts.insert(0, ("policy", policy))
-    if listed := ", ".join(models):
-        facts.append(("forecasts by", listed))
+    if forecasts:
+        facts.append(("forecasts by", _makers(forecasts)))
     if isinstance(started, int | float):
         facts.append(("started", f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M:%S} UTC"))
     if isinstance(ended, str):
         facts.append(("ended", ended))
     return facts
+
+
+def _makers(forecasts: Mapping[str, int]) -> str:
+    """One alone by its name."""
+    (first, count), *others = forecasts.items()
+    return ", ".join([f"{first} ({count:,} cycles)", *(f"{maker} ({count:,})" for maker, count in others)]) if others else first
 
 
 def _config(run: Mapping[str, Any]) -> Mapping[str, Any]:

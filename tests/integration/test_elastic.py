@@ -13,6 +13,7 @@ import pytest
 
 from pasps import LocalCluster, RunningTopology
 from pasps.control.decision_log import replayed
+from pasps.control.explain import explained
 from pasps.control.policies import policy_named
 from tests.integration.elastic_topologies import BOLTS, POOL, Course, Line
 from tests.integration.running import finish, kill, no_children, rows, spout_worker, until, until_replaced
@@ -30,7 +31,7 @@ def predictor_pid() -> int | None:
 
 
 def check_everything_is_there(running: RunningTopology, course: Course, directory: Path) -> None:
-    finish(running, 60)
+    finish(running)
     missing = set(range(course.total)) - {row[0] for row in rows(directory)}
     assert not missing, f"{len(missing)} missing, for example {sorted(missing)[:5]}"
 
@@ -87,6 +88,24 @@ def test_after_a_worker_was_killed_control_goes_on_with_the_right_input(tmp_path
     assert all(flow >= 0 for interval in later for bolt in interval.bolts.values() for flow in (bolt.processed, bolt.queued, bolt.seconds))
 
 
+@pytest.mark.parametrize("policy", ["pasps", "pa-sps"])
+def test_without_a_predictor_nobody_forecasts(tmp_path: Path, policy: str) -> None:
+    course = Course(tmp_path, [30, 30, 300, 300, 300, 30], policy, **{"pasps.predictor": "none"})
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Line, config=course.conf, control=course.control)
+        check_everything_is_there(running, course, tmp_path)
+        assert predictor_pid() is None
+    seen = [record for record in course.records if record.situation is not None]
+    assert seen, "nothing was decided"
+    assert {record.situation.forecast for record in seen if record.situation is not None} == {None}
+    moved = {bolt for bolt in BOLTS if course.moves(bolt)}
+    if policy == "pasps":
+        assert moved == set(BOLTS), "it goes on by what it sees"
+    else:
+        assert {record.plan.held for record in seen} == {"there is no forecast"}
+        assert not moved, "it has nothing else to plan from"
+
+
 def test_a_bolt_that_was_set_by_hand_is_left_alone(tmp_path: Path) -> None:
     course = Course(tmp_path, [180] * 5, "pasps", **{"pasps.predictor": "basic"})
     with LocalCluster(workers=2) as cluster:
@@ -100,6 +119,22 @@ def test_a_bolt_that_was_set_by_hand_is_left_alone(tmp_path: Path) -> None:
         until(lambda: running.stats().components["second"].active == 1, "the loop's change of the bolt, now that there is no input")
 
 
+def test_what_was_set_by_hand_is_explained_before_the_next_decision(tmp_path: Path) -> None:
+    course = Course(tmp_path, [50] * 100, "pa-sps", **{"pasps.predictor": "basic", "pasps.interval.secs": 1000})
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Line, config=course.conf, control=course.control)
+        until(lambda: len(course.samples) > 1, "the loop's first second")
+        before = running.stats().components["second"].active
+        running.set_active("second", 4)
+        shown = explained(course.records, "second")
+        assert shown.startswith("second has 4 "), shown
+        assert f", set by hand: {before} -> 4 (table {running.stats().table_version})." in shown
+        told = len(course.records)
+        running.set_active("second", 4)
+        assert len(course.records) == told, "nothing has changed"
+        running.kill(wait=0)
+
+
 def test_who_keeps_the_samples_may_fail_and_leaves_no_process(tmp_path: Path) -> None:
     course = Course(tmp_path, [20] * 3, "pasps", **{"pasps.predictor": "basic"})
 
@@ -108,7 +143,7 @@ def test_who_keeps_the_samples_may_fail_and_leaves_no_process(tmp_path: Path) ->
 
     with LocalCluster(workers=1) as cluster:
         running = cluster.submit(Line, config=course.conf, control=replace(course.control, samples=refuse))
-        finish(running, 30)
+        finish(running)
         with pytest.raises(OSError, match="no room"):
             running.kill(wait=0)
         no_children()

@@ -23,6 +23,15 @@ Predictor = tuple[str | None, str | None]
 """Its address, if the cluster has one, and its token."""
 
 
+def policy_of(blueprint: Blueprint) -> str:
+    """Who decides on its replicas.
+
+    Raises:
+        ConfigError: there is no such policy.
+    """
+    return checked_policy(ElasticSettings.from_config(blueprint.config), DEFAULT_POLICY)
+
+
 def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: Predictor) -> ElasticConfig:
     """Who decides, and where the course of the run is kept; `predictor` is that of the cluster.
 
@@ -39,7 +48,7 @@ def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predicto
         _log.warning("%s", warning)
     return ElasticConfig(
         settings,
-        checked_policy(settings, DEFAULT_POLICY),
+        policy_of(blueprint),
         times.seconds,
         samples=run.lines("metrics.jsonl").write,
         decisions=run.lines("decisions.jsonl").write,

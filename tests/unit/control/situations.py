@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pasps.control.decision_log import Act, Outcome, Record
-from pasps.control.loop import LoopConfig, MapeLoop
+from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.model import shares
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy
@@ -126,7 +127,7 @@ class FakeForecasts:
 
     def __init__(self, answer: Answer = 10.0) -> None:
         self.answer = answer
-        self.asked: list[tuple[tuple[float, ...], int, float]] = []
+        self.asked: list[tuple[tuple[float, ...], float, float]] = []
         self.at_once = self.most_at_once = 0
         self._gate: asyncio.Event | None = None
 
@@ -137,8 +138,8 @@ class FakeForecasts:
         assert self._gate is not None
         self._gate.set()
 
-    async def forecast(self, samples: Any, horizon: int, now: float) -> Forecast | None:
-        self.asked.append((tuple(samples), horizon, now))
+    async def forecast(self, samples: Any, seconds: float, now: float) -> Forecast | None:
+        self.asked.append((tuple(samples), seconds, now))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -149,7 +150,7 @@ class FakeForecasts:
         if isinstance(self.answer, Exception):
             raise self.answer
         if isinstance(self.answer, float):
-            return Forecast(now, (self.answer,) * horizon, "fake")
+            return Forecast(now, (self.answer,) * math.ceil(seconds), "fake")
         return None if self.answer is None else replace(self.answer, made_at=now)
 
 
@@ -220,15 +221,17 @@ CHAIN = shape(bolt("a", "s"))
 
 
 class Bench:
-    """A loop over a `Course`, driven tick by tick; every moment is decided at once."""
+    """A loop over a `Course`, driven tick by tick; every moment is decided at once. `ladder` forecasts in the fake's place."""
 
-    def __init__(self, policy: Policy, of: TopologyShape = CHAIN, answer: Answer = 10.0, **settings: Any) -> None:
+    def __init__(
+        self, policy: Policy, of: TopologyShape = CHAIN, answer: Answer = 10.0, ladder: Forecasts | None = None, **settings: Any
+    ) -> None:
         self.forecasts, self.actuator, self.clock, self.course = FakeForecasts(answer), FakeActuator(), FakeClock(), Course()
         self.actuator.active = self.course.active
         self.records: list[Record] = []
         self.moments: list[tuple[float, Moment]] = []
         config = LoopConfig(of, policy, PolicySettings(**settings), self.records.append)
-        self.loop = MapeLoop(config, self.forecasts, self.actuator, self.clock)
+        self.loop = MapeLoop(config, ladder or self.forecasts, self.actuator, self.clock)
 
     def tick(self, seconds: float = 1.0) -> Moment | None:
         stats = self.course.advance(seconds)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import execution_times
 from pasps.control.explain import concerned, explained, headline, replay
 from pasps.control.explain_terms import count, seconds_text
@@ -103,6 +103,45 @@ def test_a_change_by_hand_is_no_decision() -> None:
     assert shown.startswith("sentiment has 5 of 8 replicas, and not by a decision: 3 -> 5 by hand, before cycle 13 at 14:06:30.")
     assert "Cycle 13 at 14:06:30 wants 3:" in shown
     assert "done    nothing yet; planned was 5 -> 3" in shown
+
+
+def by_hand(number: int, seconds: float, before: int, after: int) -> Record:
+    """Somebody set `sentiment`."""
+    plan = Plan({"sentiment": BoltPlan(before, after, after, after), "store": BoltPlan(1, 1, 1, 1)})
+    acts = {"sentiment": Act(before, after, after, Outcome.DONE)}
+    return Record(number, START + seconds, seconds, BY_HAND, "pa-sps", None, plan, acts, 20 + number)
+
+
+def test_what_was_set_by_hand_is_known_at_once_and_when() -> None:
+    records = [record(12, {"sentiment": 2, "store": 1}), by_hand(13, 375.5, 3, 7)]
+    expected = "sentiment has 7 of 8 replicas since 14:06:15, set by hand: 3 -> 7 (table 33)."
+    assert text(records) == expected
+    shown = text(records, None)
+    assert expected in shown
+    assert shown.startswith("cycle 12 at 14:06:00, policy pa-sps")
+    assert "store has 1 of 8" in shown
+    # the span until the next cycle is right for ever, and what comes after it
+    records.append(record(14, {"sentiment": 7, "store": 1}, acts={"sentiment": Act(7, 3, 7, Outcome.HELD)}))
+    assert text(records, at="376") == expected
+    assert text(records, at="374").startswith("sentiment has 3 of 8 replicas since 14:06:00 (cycle 12")
+    shown = text(records)
+    assert shown.startswith(expected)
+    assert "Cycle 14 at 14:07:00 wants 3:" in shown
+    assert "x share 1.00" in shown, "with all numbers"
+    assert "by hand, before" not in shown
+
+
+def test_what_was_set_by_hand_before_the_first_decision_is_known_too() -> None:
+    shown = text([by_hand(1, 3.0, 3, 7)])
+    assert shown == "sentiment has 7 replicas since 14:00:03, set by hand: 3 -> 7 (table 21)."
+    assert "store has 1" in text([by_hand(1, 3.0, 3, 7)], None)
+
+
+def test_a_change_by_hand_is_concerned_and_is_no_plan_to_be_made_again() -> None:
+    records = [record(12, {"sentiment": 2, "store": 1}), by_hand(13, 375.5, 3, 7)]
+    assert [one.number for one in concerned(records, "sentiment")] == [12, 13]
+    lines, same = replay(records, lambda name: policy_named(name).plan)
+    assert (lines, same) == (["1 of 1 decisions are the same when they are made again"], True)
 
 
 def test_a_snapshot_older_than_the_last_change_is_no_change_by_hand() -> None:

@@ -176,9 +176,8 @@ def test_an_old_forecast_is_not_dug_out_again_after_basic(make: Make) -> None:
     assert [forecast.source for forecast in found] == ["last good", "basic", "basic"]
 
 
-@pytest.mark.parametrize("model", ["basic", "none"])
-def test_without_a_predictor_basic_is_used_in_silence(make: Make, model: str, caplog: pytest.LogCaptureFixture) -> None:
-    cycles = make(model=model)
+def test_without_a_predictor_basic_is_used_in_silence(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    cycles = make(model="basic")
     assert cycles.next() == Forecast(1001.0, BASIC, "basic", "basic")
     assert cycles.forecaster.rung == "basic"
     assert said(caplog) == said(caplog, logging.INFO) == []
@@ -205,6 +204,19 @@ def test_a_predictor_that_still_starts_is_waited_for_in_silence(make: Make, capl
     cycles = make(PredictorError("it starts", quiet=True), PredictorError("it starts", quiet=True), GOOD)
     assert cycles.sources(3) == ["basic", "basic", "predictor"]
     assert said(caplog) == said(caplog, logging.INFO) == []
+
+
+@pytest.mark.parametrize(("interval", "deadline", "asked"), [(5.0, 2.5, 8), (1.0, 0.5, 2), (30.0, 5.0, 35), (0.25, 0.125, 1)])
+def test_it_asks_for_as_much_as_is_to_come_when_the_answer_is_as_late_as_it_may(interval: float, deadline: float, asked: int) -> None:
+    predictor = ScriptedPredictor(GOOD)
+    asyncio.run(Forecaster(predictor, "ann", deadline).forecast(SAMPLES, interval, 1.0))
+    assert predictor.asked == [(SAMPLES, asked)]
+
+
+def test_basic_goes_on_with_the_last_interval_again_for_who_comes_late() -> None:
+    found = asyncio.run(Forecaster(None, "basic", deadline_seconds=1.5).forecast(SAMPLES, 2.5, 1.0))
+    assert found is not None
+    assert found.predictions == (4.0, 5.0, 6.0, 4.0)
 
 
 def test_without_samples_it_holds_and_nobody_is_asked() -> None:
@@ -274,5 +286,6 @@ def test_a_mistake_of_the_caller_is_refused(make: Make, samples: tuple[float, ..
         ((-2.0, 4.0, -1.0), (0.0, 4.0, 0.0)),
     ],
 )
-def test_basic_is_the_last_horizon_or_the_mean_of_less(samples: tuple[float, ...], expected: tuple[float, ...]) -> None:
-    assert basic_predictions(samples, 3) == expected
+def test_basic_is_the_last_interval_or_the_mean_of_less(samples: tuple[float, ...], expected: tuple[float, ...]) -> None:
+    assert basic_predictions(samples, 3, 3) == expected
+    assert basic_predictions(samples, 3, 8) == (*expected, *expected, *expected[:2])

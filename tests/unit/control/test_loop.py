@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
 from pasps.control.decision_log import Act, Outcome
+from pasps.control.forecaster import Forecaster
 from pasps.control.plan import BoltPlan, Plan
 from pasps.control.policies import BUILT_IN, Policy
 from pasps.control.situation import Forecast, Situation
@@ -159,7 +161,38 @@ def test_who_needs_no_forecast_asks_for_none() -> None:
 def test_a_forecast_is_of_the_samples_so_far_and_covers_the_interval() -> None:
     bench = Bench(PA_SPS, interval_seconds=2.5)
     bench.run(4)
-    assert bench.forecasts.asked == [((10.0,) * 3, 3, 4.0)]
+    assert bench.forecasts.asked == [((10.0,) * 3, 2.5, 4.0)]
+
+
+class Rising:
+    """Predicts 1, 2, 3, ... for the seconds to come, once `gate` is open."""
+
+    least_samples = None
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    async def predict(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
+        await self.gate.wait()
+        return tuple(float(second) for second in range(1, horizon + 1))
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_a_forecast_that_comes_as_late_as_it_may_still_covers_the_interval_from_then_on(late: int) -> None:
+    async def go() -> float | None:
+        rising = Rising()
+        bench = Bench(PA_SPS, ladder=Forecaster(rising, "rising", 2.0), interval_seconds=4.0)
+        for _ in range(4):
+            await bench.step()
+        deciding = asyncio.create_task(bench.loop.decide(bench.tick() or "correction"))
+        await asyncio.sleep(0)
+        for _ in range(late):
+            bench.tick()
+        rising.gate.set()
+        await deciding
+        return bench.records[-1].plan.input
+
+    assert asyncio.run(go()) == pytest.approx(sum(range(late + 1, late + 5)))
 
 
 # ---- what is done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pasps.control.decision_log import Act, Outcome
+from pasps.control.decision_log import BY_HAND, Act, Outcome
 from pasps.control.plan import Clamp, Plan
 from pasps.control.situation import BoltShape, Forecast, TopologyShape
 from pasps.report.decided import Ends, decided
@@ -21,6 +21,7 @@ def test_decisions_are_counted_by_what_became_of_them() -> None:
             record(1, 10, Plan({}), acts=acts),
             record(2, 11, Plan({}), moment="correction", acts={"a": Act(5, 4, 4, Outcome.DONE)}),
             record(3, 20, Plan({}, held="the snapshot is incomplete")),
+            record(4, 21, Plan({}), moment=BY_HAND, acts={"a": Act(4, 9, 9, Outcome.DONE)}),
         ],
         10.0,
     )
@@ -87,6 +88,6 @@ def test_forecasts_are_counted_by_who_made_them() -> None:
     shape = line_of("a")
     fallback = Forecast(20, (1.0,), "ann", "last good", "late")
     chosen = Forecast(40, (1.0,), "basic", "basic")
-    seen = [situation(10, shape, forecast=made) for made in (forecast(10, 1), fallback, None, chosen)]
+    seen = [situation(10, shape, forecast=made) for made in (fallback, forecast(10, 1), None, chosen)]
     found = decided([record(number, 10 * number, Plan({}), situation=one) for number, one in enumerate(seen, 1)], 10.0)
-    assert found.forecasts == {"ann": 1, "last good instead": 1, "basic": 1}
+    assert list(found.forecasts.items()) == [("ann", 1), ("basic", 1), ("last good standing in", 1)], "stand-ins last"

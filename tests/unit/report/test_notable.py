@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pasps.control.decision_log import Act, Outcome
+from pasps.control.decision_log import BY_HAND, Act, Outcome
 from pasps.control.plan import Clamp, Plan
 from pasps.report.notable import MOST_OF_A_KIND, Kind, lasted, notable, reason
 from tests.unit.report.builders import bolt_plan, record, terms
@@ -64,6 +64,12 @@ def test_a_bolt_that_was_set_by_hand_is_said_once() -> None:
     held = Act(3, 5, 3, Outcome.HELD)
     (found,) = notable([record(number, number, Plan({}), acts={"count": held}) for number in range(1, 9)])
     assert (found.kind, found.what, found.count) == (Kind.HELD, "count as set by hand", 8)
+
+
+def test_a_change_by_hand_is_told_as_one() -> None:
+    plan = Plan({"count": bolt_plan(3, None, replicas=5)})
+    (found,) = notable([record(1, 1, plan, moment=BY_HAND, acts={"count": Act(3, 5, 5, Outcome.DONE)})])
+    assert (found.kind, found.what, found.why) == (Kind.CHANGE, "count 3 → 5", "set by hand")
 
 
 def test_notes_are_said_while_they_hold() -> None:

@@ -37,15 +37,21 @@ def test_the_interval_is_that_of_the_decisions() -> None:
 
 
 def test_only_known_facts_are_told() -> None:
-    assert facts_of({}, {}, [], 30.0) == [("interval (td)", "30 s")]
+    assert facts_of({}, {}, {}, 30.0) == [("interval (td)", "30 s")]
     run = {"policy": "pa-sps", "started": 1_750_000_000.0}
-    assert facts_of(run, {"ended": "finished"}, ["ann", "basic instead"], 2.5) == [
+    assert facts_of(run, {"ended": "finished"}, {"ann": 20}, 2.5) == [
         ("policy", "pa-sps"),
         ("interval (td)", "2.5 s"),
-        ("forecasts by", "ann, basic instead"),
+        ("forecasts by", "ann"),
         ("started", "2025-06-15 15:06:40 UTC"),
         ("ended", "finished"),
     ]
+
+
+def test_who_stood_in_for_a_model_is_told_with_how_often() -> None:
+    told = dict(facts_of({}, {}, {"lr": 2000, "last good standing in": 3, "basic standing in": 1}, 30.0))
+    assert told["forecasts by"] == "lr (2,000 cycles), last good standing in (3), basic standing in (1)"
+    assert dict(facts_of({}, {}, {"basic standing in": 1}, 30.0))["forecasts by"] == "basic standing in"
 
 
 def test_a_run_without_a_name_is_called_by_its_directory() -> None:
