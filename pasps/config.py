@@ -73,7 +73,8 @@ class Key:
         Raises:
             ValueError: `text` does not write a value of this key's type.
         """
-        if text.lower() in ("null", "none"):
+        word = text.lower()
+        if word == "null" or (word == "none" and (self.nullable or self.kind is not str)):
             return None
         if self.kind is str:
             return text
@@ -84,8 +85,11 @@ class Key:
         return int(text) if self.kind is int else float(text)
 
 
+MOST_WORKERS = 100_000
+"""Of one topology; more are a slip of the finger."""
+
 _ALL = (
-    Key("topology.workers", int, None, "Worker processes; null: one for each core, in a cluster 2", least=1),
+    Key("topology.workers", int, None, "Worker processes; null: one for each core, in a cluster 2", least=1, most=MOST_WORKERS),
     Key("topology.acker.executors", int, None, "0 turns tracking off; any other value changes nothing", least=0),
     Key("topology.message.timeout.secs", float, 30, "A tracked tuple not done after 1 to 2 times this fails", "seconds", above=0),
     Key("topology.enable.message.timeouts", bool, True, "Whether tracked tuples time out"),
@@ -107,7 +111,7 @@ _ALL = (
     Key("pasps.receive.buffer.bytes", int, 16 << 20, "Most bytes of large tuples in the inbox of a replica", "bytes", least=1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
     Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps`, in a LocalCluster `static`"),
-    Key("pasps.predictor", str, "lr", "Model that forecasts the input: `basic`, `lr`, `fft`, `ann`, `rf` or any other of the service"),
+    Key("pasps.predictor", str, "lr", "Model that forecasts: `basic`, `lr`, `fft`, `ann`, `rf`, any other of the service, or `none`"),
     Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: the cluster's own, else a child process"),
     Key("pasps.predictor.token", str, None, "Its bearer token; null: the environment's `PASPS_PREDICTOR_TOKEN`, if any"),
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),

@@ -44,13 +44,11 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     Raises:
         MissingJavaError: there is none, or it is too old.
     """
-    home = environment.get("JAVA_HOME")
+    home, found = environment.get("JAVA_HOME"), java_path(environment)
     if home:
-        where = f"JAVA_HOME={home!r}"
-        found = shutil.which("java", path=os.path.join(home, "bin"))
-        cure = f"set JAVA_HOME to a Java {MINIMUM_JAVA} or later, or unset it"
+        where, cure = f"JAVA_HOME={home!r}", f"set JAVA_HOME to a Java {MINIMUM_JAVA} or later, or unset it"
     else:
-        where, found, cure = "PATH", shutil.which("java", path=environment.get("PATH", os.defpath)), _INSTALL_JAVA
+        where, cure = "PATH", _INSTALL_JAVA
     if found is None:
         raise MissingJavaError(f"Java {MINIMUM_JAVA} or later is needed, and {where} has none; {cure}")
     answer = _version_text(found)
@@ -60,6 +58,17 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     if version < MINIMUM_JAVA:
         raise MissingJavaError(f"expected Java {MINIMUM_JAVA} or later, got Java {version} ({found}, from {where}); {cure}")
     return Path(found)
+
+
+def java_path(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The same, of whatever version; None when there is none. Runs nothing."""
+    home = environment.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else environment.get("PATH", os.defpath))
+
+
+def archive_options(archive: str) -> list[str]:
+    """For a Java process that takes classes from there as they are once loaded. One that does not fit is not used, without a word."""
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
 
 
 def java_version(text: str) -> int | None:

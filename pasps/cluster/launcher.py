@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pasps.cluster.tokens import SECRET_VARIABLES
+
 _log = logging.getLogger(__name__)
 
 
@@ -145,7 +147,8 @@ class LocalLauncher:
         # the worker must find this package wherever the parent found it, installed or not
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+        kept = {name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES}
+        environment = {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
         try:
             process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)
         finally:

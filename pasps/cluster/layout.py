@@ -64,16 +64,6 @@ def incarnation(name: str, worker: str) -> str:
     return f"{incarnations(name)}/{worker}"
 
 
-def workers(name: str) -> str:
-    """The registrations of its workers are below."""
-    return f"{topology(name)}/workers"
-
-
-def registration(name: str, worker: str, incarnation: int) -> str:
-    """Ephemeral, of one incarnation of a worker: where it runs and listens."""
-    return f"{workers(name)}/{worker}-{incarnation}"
-
-
 def ended(name: str, epoch: int) -> str:
     """A topology that is over."""
     return f"{ENDED}/{name}-{epoch}"

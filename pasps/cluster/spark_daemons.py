@@ -10,12 +10,13 @@ import http.client
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pasps.cluster.java import QUICK_JAVA, MissingSparkError, spark_home
+from pasps.cluster.spark_job import AUTHENTICATED, properties_text
 
 HOST = "127.0.0.1"
 
@@ -52,8 +53,9 @@ class SparkInstallation:
 
     @property
     def jars(self) -> str:
-        """The class path."""
-        return str(self.home / "jars" / "*")
+        """The class path, in the order of Spark's own scripts: an archive of classes fits no other."""
+        directory = self.home / "jars"
+        return os.pathsep.join(map(str, [*sorted(directory.glob("slf4j-api-*.jar")), directory / "*"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def environment(spark: SparkInstallation, directory: Path, inherited: Mapping[st
 
     Settings of another Spark in `inherited` are left out. `directory` takes what they write beside their own directories.
     """
-    kept = {name: value for name, value in inherited.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    kept = {name: value for name, value in inherited.items() if not name.startswith(("SPARK_", "PYSPARK_", "_SPARK_"))}
     paths = [str(Path(__file__).parents[2]), *filter(None, inherited.get("PYTHONPATH", "").split(os.pathsep))]
     return {
         **kept,
@@ -120,11 +122,16 @@ def environment(spark: SparkInstallation, directory: Path, inherited: Mapping[st
     }
 
 
+def defaults_text(secret: str) -> str:
+    """Of `spark-defaults.conf` in SPARK_CONF_DIR: who does not have the secret is no worker, no application and no executor."""
+    return properties_text({**AUTHENTICATED, "spark.authenticate.secret": secret})
+
+
 def master_command(java: str, spark: SparkInstallation, master: SparkMaster) -> list[str]:
     """The command line of a standalone master."""
     settings = {**_COMMON, **_MASTER, "spark.deploy.recoveryDirectory": master.recovery}
     return [
-        *_java_command(java, spark, settings),
+        *java_command(java, spark, settings),
         "org.apache.spark.deploy.master.Master",
         *("--host", HOST, "--port", str(master.port), "--webui-port", str(master.ui_port)),
     ]
@@ -133,7 +140,7 @@ def master_command(java: str, spark: SparkInstallation, master: SparkMaster) -> 
 def worker_command(java: str, spark: SparkInstallation, worker: SparkWorker, master_url: str) -> list[str]:
     """The command line of a standalone worker."""
     return [
-        *_java_command(java, spark, {**_COMMON, **_WORKER}),
+        *java_command(java, spark, {**_COMMON, **_WORKER}),
         "org.apache.spark.deploy.worker.Worker",
         *("--host", HOST, "--port", str(worker.port), "--webui-port", str(worker.ui_port)),
         *("--cores", str(worker.cores), "--memory", f"{_MEGABYTES_A_CORE * worker.cores}m"),
@@ -171,6 +178,7 @@ def view_of(said: Any) -> SparkView:
         raise ValueError(f"not Spark's master: no {error}") from error
 
 
-def _java_command(java: str, spark: SparkInstallation, settings: Mapping[str, object]) -> list[str]:
+def java_command(java: str, spark: SparkInstallation, settings: Mapping[str, object], options: Sequence[str] = _JVM) -> list[str]:
+    """The command line of one of Spark's processes, up to its class."""
     opened = (f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED)
-    return [java, *_JVM, *opened, "-cp", spark.jars, *(f"-D{key}={value}" for key, value in settings.items())]
+    return [java, *options, *opened, "-cp", spark.jars, *(f"-D{key}={value}" for key, value in settings.items())]

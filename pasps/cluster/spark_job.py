@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pasps.cluster.java import QUICK_JAVA
+from pasps.cluster.java import QUICK_JAVA, archive_options
 from pasps.errors import InvalidError
 
 WORKERS_PER_EXECUTOR = 2
 _DAEMON = "pasps.daemons.spark_daemon"
+AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+"""Who has no secret takes no part in an application, and what its processes say to each other is encrypted."""
+_PLAIN = frozenset(string.ascii_letters + string.digits + "._-/")
 _ALWAYS = "1000000000"
 """Spark counts failures of a task in an int, and gives up at the last one."""
 _YARN_OVERHEAD = "1g"
@@ -22,6 +26,7 @@ class SparkJob:
     """What Spark is to run: `entry` is `module:function`, called with `arguments` and the place's name, on every worker.
 
     `files` and `archives` (`path#name`) are given to every executor; `conf` wins over what is set here.
+    `java_archive` is one of Spark's classes, see `java_archive`, on every node.
     """
 
     master: str
@@ -33,6 +38,7 @@ class SparkJob:
     conf: Mapping[str, str] = field(default_factory=dict)
     host: str = "127.0.0.1"
     advertise: str = ""
+    java_archive: str | None = None
 
 
 def settings(job: SparkJob, workers: int) -> dict[str, str]:
@@ -46,6 +52,7 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
     if per_executor < per_task:
         raise InvalidError(f"spark.executor.cores: expected at least the {per_task} of spark.task.cpus, got {per_executor}")
     executors = -(-workers // (per_executor // per_task))
+    java = [*QUICK_JAVA, *([] if job.java_archive is None else archive_options(job.java_archive))]
     wanted = {
         "spark.master": job.master,
         "spark.app.name": job.name,
@@ -69,16 +76,33 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.driver.bindAddress": job.host,
         "spark.submit.deployMode": "client",
         # executors only hold workers: what matters is that they are there soon
-        "spark.executor.extraJavaOptions": " ".join(QUICK_JAVA),
-        "spark.driver.extraJavaOptions": " ".join(QUICK_JAVA),
+        "spark.executor.extraJavaOptions": " ".join(java),
+        "spark.driver.extraJavaOptions": " ".join(java),
     }
+    if job.java_archive is not None:
+        # no archive fits a class path with a directory of files in it; there is none of this name, and executors are told their settings
+        wanted["spark.executorEnv.SPARK_CONF_DIR"] = f"{job.java_archive}.conf"
     if job.master == "yarn":
         wanted["spark.executor.memoryOverhead"] = _YARN_OVERHEAD
+        # YARN makes a secret for each application and brings it to its executors; the shuffle service has none, and nothing is shuffled
+        wanted |= {**AUTHENTICATED, "spark.shuffle.service.enabled": "false"}
     found = {**wanted, **job.conf}
     for key, own in (("spark.archives", job.archives), ("spark.files", job.files)):
         if own:
             found[key] = ",".join([*own, *filter(None, job.conf.get(key, "").split(","))])
     return found
+
+
+def properties_text(wanted: Mapping[str, str]) -> str:
+    """A file of Java properties, as Spark reads it. Pure."""
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in wanted.items())
+
+
+def _escaped(text: str) -> str:
+    """All but plain characters as Java's UTF-16 has them, so that none of them means anything to who reads it."""
+    units = memoryview(text.encode("utf-16-be", "surrogatepass"))
+    numbers = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    return "".join(chr(number) if chr(number) in _PLAIN else f"\\u{number:04x}" for number in numbers)
 
 
 def _count(job: SparkJob, key: str, usual: int) -> int:

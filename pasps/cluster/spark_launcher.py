@@ -9,11 +9,14 @@ import asyncio
 import importlib
 import logging
 import os
+import shlex
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from pyspark import SparkConf, SparkContext, SparkStageInfo
@@ -21,7 +24,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.util import InheritableThread
 
 from pasps.cluster.launcher import UNTOLD, WorkerHandle
-from pasps.cluster.spark_job import SparkJob, settings
+from pasps.cluster.spark_java import SparkJava, fits
+from pasps.cluster.spark_job import SparkJob, properties_text, settings
 from pasps.errors import BrokenError
 
 _log = logging.getLogger(__name__)
@@ -29,6 +33,7 @@ _log = logging.getLogger(__name__)
 _STUCK_SECONDS = 4.0
 """How long a task may run without its worker coming to the gate, at least, before its job is cancelled; at most twice as long."""
 _LOOK_SECONDS = 0.25
+_SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
 _LOOKS_AT_APPLICATION = 8
 """Of so many looks at Spark's process one is at the application too."""
 _PAUSE_SECONDS = 0.5
@@ -75,7 +80,11 @@ class SparkLauncher:
     """States: made -> `start` -> running -> `retire` (no place is filled again) -> `stop`. `launch` belongs to one event loop."""
 
     def __init__(self, job: SparkJob, workers: int, gate: Gate, died: Callable[[str], None], bind: str = "") -> None:
-        """`died` is called on the loop, once, with the reason, when Spark's own process is gone; then nothing works any more."""
+        """`died` is called on the loop, once, with the reason, when Spark's own process is gone; then nothing works any more.
+
+        `came` may be set: called on the loop whenever a place was filled.
+        """
+        self.came: Callable[[], None] = lambda: None
         self.sys_path: list[str] = []
         self.bind = bind
         self.job = job
@@ -90,27 +99,34 @@ class SparkLauncher:
         self._watching: asyncio.Task[None] | None = None
         self._checks: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> None:
+    async def start(self, java: SparkJava | None = None) -> None:
         """Connect to the Spark master; its application is there then, perhaps without any room.
+
+        `java` has begun before: it is used where the job's settings let it, and ended where they do not.
 
         Raises:
             BrokenError: Java is missing, or the Spark master does not take it.
         """
         settings(self.job, self._workers)  # what is wrong with it is not Spark's fault
         try:
-            self._context = await asyncio.to_thread(self._connect)
+            self._context = await asyncio.to_thread(self._connect, java)
         except Exception as error:
             await self.stop()
             said = str(error).strip().split("\n")[0]
             raise BrokenError(f"no application of Spark can be started at {self.job.master}: {said or type(error).__name__}") from error
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
-    def _connect(self) -> SparkContext:
-        conf = SparkConf(loadDefaults=True)
-        for key, value in settings(self.job, self._workers).items():
-            conf.set(key, value)
+    def _connect(self, java: SparkJava | None) -> SparkContext:
+        wanted = settings(self.job, self._workers)
+        conf = SparkConf(loadDefaults=True).setAll(list(wanted.items()))
         os.environ["PYSPARK_PYTHON"] = self.job.conf.get("spark.pyspark.python", sys.executable)
-        self._gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+        if java is not None and not fits(self.job.conf):
+            java.end()
+            java = None
+        self._gateway = _launched(wanted) if java is None else java.gateway()
+        # to see whether it is given an array it imports pandas, which takes as long as all else here; nobody gives it any
+        client = self._gateway._gateway_client  # noqa: SLF001 - there is no other way to say so
+        client.converters = [one for one in client.converters or () if not type(one).__name__.startswith("Numpy")]
         return SparkContext(gateway=self._gateway, conf=conf)
 
     async def launch(self, worker: str) -> WorkerHandle:
@@ -122,11 +138,21 @@ class SparkLauncher:
         arrived = await self._gate.take(worker)
         assert arrived is not None
         self._came[worker] = self._came.get(worker, 0) + 1
+        self.came()
         return _SparkWorker(arrived, partial(self._ended, worker, self._came[worker]))
 
     def places_filled(self) -> int:
         """How many places somebody came for so far."""
         return len(self._came)
+
+    async def places_found(self) -> int:
+        """How many places Spark has found room for: a worker came from them, or is on its way."""
+        return await asyncio.to_thread(lambda: sum(self._task_runs(place) for place in self._places))
+
+    async def executors(self) -> int:
+        """How many executors Spark has started for it."""
+        # the driver's own side counts as one
+        return await asyncio.to_thread(lambda: int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1)  # noqa: SLF001
 
     async def failed_tasks(self) -> int:
         """How many tasks of places that nobody came from have failed: then it is not room that is missing."""
@@ -262,3 +288,19 @@ class _SparkWorker:
 
     def oom_kills(self) -> int | None:
         return None
+
+
+def _launched(wanted: Mapping[str, str]) -> Any:
+    """A Java process by Spark's scripts, for an application with these settings."""
+    # not on Spark's command line, which everybody on this machine can read: keys that a topology was submitted with may be secret
+    with tempfile.TemporaryDirectory(prefix="pasps-spark-") as directory:
+        file = Path(directory) / "spark.properties"
+        file.write_text(properties_text(wanted), "ascii")
+        given = os.environ.get(_SUBMIT_VARIABLE)
+        os.environ[_SUBMIT_VARIABLE] = f"--properties-file {shlex.quote(str(file))} --load-spark-defaults {given or 'pyspark-shell'}"
+        try:
+            return launch_gateway()  # type: ignore[no-untyped-call]
+        finally:
+            os.environ.pop(_SUBMIT_VARIABLE)
+            if given is not None:
+                os.environ[_SUBMIT_VARIABLE] = given

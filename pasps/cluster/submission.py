@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from pasps.cluster.tokens import is_token, signature
 from pasps.errors import InvalidError
 
 _T = TypeVar("_T")
@@ -61,6 +62,7 @@ class Desired:
 class DriverRecord:
     """What a topology's driver says of itself. `address` is its control port, None before it listens; `at` seconds since the epoch.
 
+    `restart` is how many restarts had been asked for when it began, `policy` who decides on replicas, once that is known.
     `state`: starting, waiting (for places; `detail` says for what), running, inactive, draining, ended, failed (`detail` says why).
     """
 
@@ -72,15 +74,42 @@ class DriverRecord:
     detail: str = ""
     at: float = 0.0
     restart: int = 0
+    policy: str = ""
+
+
+class SignedSubmission(msgspec.Struct, frozen=True):
+    """A submission in the store. What is signed are its bytes: another version of pasps may write the same record otherwise."""
+
+    submission: msgspec.Raw
+    signature: str
 
 
 def encoded(record: Submission | Desired | DriverRecord) -> bytes:
-    """A record as the store keeps it."""
+    """A record as a package has it (a submission) or the store (the others)."""
     return msgspec.json.encode(record)
 
 
+def signed(submission: Submission, key: str) -> bytes:
+    """A submission as the store keeps it; `key` is `tokens.submission_key`."""
+    said = encoded(submission)
+    return msgspec.json.encode(SignedSubmission(msgspec.Raw(said), signature(key, said)))
+
+
+def signed_submission(value: bytes, where: str, key: str) -> Submission:
+    """Read a submission out of the store. It says what code is run, with which options, so who can only write there must not make one.
+
+    Raises:
+        InvalidError: it is none, of another version, or was not signed by a master with this key; begins with `where`.
+    """
+    kept = _decoded(value, SignedSubmission, where)
+    if not is_token(kept.signature, signature(key, bytes(kept.submission))):
+        cure = "nothing of it is started; kill it, and submit it again if it is yours"
+        raise InvalidError(f"{where}: it was not signed with the key of this cluster, so whoever wrote it is no master of it; {cure}")
+    return submission_of(bytes(kept.submission), where)
+
+
 def submission_of(value: bytes, where: str) -> Submission:
-    """Read a submission.
+    """Read a submission out of a package.
 
     Raises:
         InvalidError: it is none, or of another version; begins with `where`.

@@ -6,14 +6,27 @@ import hashlib
 import hmac
 
 TOKEN_VARIABLE = "PASPS_TOKEN"
-SECRET_VARIABLES = (TOKEN_VARIABLE, "PASPS_ZOOKEEPER_AUTH", "PASPS_PREDICTOR_TOKEN")
-"""What no process that runs user code may find in its environment."""
 """The environment variable that has the masters' secret."""
+ZOOKEEPER_VARIABLE = "PASPS_ZOOKEEPER_AUTH"
+PREDICTOR_VARIABLE = "PASPS_PREDICTOR_TOKEN"
+SIGNING_VARIABLE = "PASPS_SIGNING_KEY"
+SECRET_VARIABLES = (TOKEN_VARIABLE, SIGNING_VARIABLE, ZOOKEEPER_VARIABLE, PREDICTOR_VARIABLE, "_SPARK_AUTH_SECRET")
+"""What no process that runs user code may find in its environment."""
 
 
-def driver_token(token: str, topology: str) -> str:
-    """What opens the control port of a topology's driver; any master can make it, and it opens no other topology's."""
-    return hmac.new(token.encode(), f"driver:{topology}".encode(), hashlib.sha256).hexdigest()
+def driver_token(token: str, topology: str, epoch: int) -> str:
+    """What opens the control port of one driver; any master can make it, and it opens that of no other topology, and of no other epoch."""
+    return hmac.new(token.encode(), f"driver:{epoch}:{topology}".encode(), hashlib.sha256).hexdigest()
+
+
+def submission_key(signing: str, topology: str) -> str:
+    """What the masters sign that topology's submission with in the store; its driver, who checks it, can sign no other topology's."""
+    return hmac.new(signing.encode(), f"submission:{topology}".encode(), hashlib.sha256).hexdigest()
+
+
+def signature(key: str, said: bytes) -> str:
+    """The proof that somebody who has the key said this."""
+    return hmac.new(key.encode(), said, hashlib.sha256).hexdigest()
 
 
 def is_token(given: str, expected: str) -> bool:

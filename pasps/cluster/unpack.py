@@ -6,6 +6,7 @@ import shutil
 import stat
 import struct
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -91,10 +92,29 @@ def unpack(
                 left = most_bytes - sum(info.file_size for info in entries.values())
                 with archive.open(entries[ENVIRONMENT]) as source:
                     _unpack_environment(package, source, directory / ENVIRONMENT_DIRECTORY, left)
-    paths = [*_code_paths(package, submission, directory)]
-    if environment and submission.python is not None:
-        paths.append(site_packages(directory / ENVIRONMENT_DIRECTORY))
-    return Unpacked(directory, submission, directory / submission.file, tuple(dict.fromkeys(map(str, paths))))
+    return _unpacked(package, submission, directory, environment=environment)
+
+
+def unpack_once(package: Path, directory: Path) -> Unpacked:
+    """The same, of several processes that may want it at the same time only one unpacks: the others find a whole directory. Blocks.
+
+    Raises:
+        PackageError, InvalidError, BrokenError: as `unpack`.
+    """
+    directory = directory.resolve()
+    with _translated(package):
+        if not directory.is_dir():
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as scratch:
+                made = unpack(package, Path(scratch) / "made").directory
+                try:
+                    made.rename(directory)
+                except OSError:
+                    if not directory.is_dir():  # nobody else was quicker
+                        raise
+        with zipfile.ZipFile(package) as archive:
+            submission = _submission(package, archive, _checked(package, archive.infolist(), MOST_UNPACKED_BYTES))
+    return _unpacked(package, submission, directory, environment=True)
 
 
 def take_environment(package: Path, target: Path) -> bool:
@@ -115,6 +135,13 @@ def take_environment(package: Path, target: Path) -> bool:
 def site_packages(environment: Path) -> Path:
     """Where the modules of an unpacked environment are."""
     return environment / "lib" / f"python{python_minor()}" / "site-packages"
+
+
+def _unpacked(package: Path, submission: Submission, directory: Path, *, environment: bool) -> Unpacked:
+    paths = [*_code_paths(package, submission, directory)]
+    if environment and submission.python is not None:
+        paths.append(site_packages(directory / ENVIRONMENT_DIRECTORY))
+    return Unpacked(directory, submission, directory / submission.file, tuple(dict.fromkeys(map(str, paths))))
 
 
 @contextmanager

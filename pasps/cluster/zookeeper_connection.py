@@ -22,9 +22,10 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
-from kazoo.security import make_digest_acl
+from kazoo.security import ACL
 
 from pasps.cluster.store import StoreUnavailableError
+from pasps.cluster.zookeeper_access import Access
 from pasps.cluster.zookeeper_address import ZooKeeperAddress
 from pasps.errors import BrokenError, ClosedError, InvalidError
 
@@ -43,25 +44,24 @@ class ZooKeeperConnection:
     In suspended and lost, calls wait for the connection as long as they may take; kazoo dials on and on.
     """
 
-    def __init__(self, address: ZooKeeperAddress, credentials: tuple[str, str] | None, session_seconds: float) -> None:
+    def __init__(self, address: ZooKeeperAddress, access: Access | None, session_seconds: float) -> None:
         self.session: int | None = None
         """The session's number; None before there is one and after it was lost."""
         self.session_seconds = session_seconds
         self.hosts = address.hosts
         self.is_closed = False
+        self._access, self._chroot = access, address.chroot
         self._loop = asyncio.get_running_loop()
         self._open_seconds = CALL_SECONDS + _DIAL_SECONDS * address.count
         self._up = asyncio.Event()
         self._down_since: float | None = None
         self._listeners: list[Callable[[], None]] = []
         self._noise = _Noise()
-        acl = None if credentials is None else [make_digest_acl(*credentials, all=True)]
         self._client = KazooClient(
             hosts=address.hosts,
             timeout=session_seconds,
             handler=_Handler(),
-            default_acl=acl,
-            auth_data=None if credentials is None else [("digest", ":".join(credentials))],
+            auth_data=None if access is None else [("digest", access.credentials)],
             connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
             logger=self._noise,
         )
@@ -70,6 +70,13 @@ class ZooKeeperConnection:
     def connected(self) -> bool:
         """Whether ZooKeeper can be reached, as far as is known."""
         return self._up.is_set()
+
+    def acl(self, path: str) -> list[ACL] | None:
+        """Who may do what with an entry of that whole path; None: everybody everything."""
+        if self._access is None:
+            return None
+        # what is above the chroot is of no topology
+        return self._access.acl(path[len(self._chroot) :] if path.startswith(f"{self._chroot}/") else "/")
 
     def listen(self, changed: Callable[[], None]) -> None:
         """Call it on the loop whenever the connection or the session was lost or is there again."""
@@ -129,7 +136,7 @@ class ZooKeeperConnection:
         await self._up.wait()
         request = self._client.transaction()
         request.delete(path, version)
-        request.create(path, value, ephemeral=True)
+        request.create(path, value, self.acl(path), ephemeral=True)
         if version == 0:  # so that its version is another, and whoever meant to take away the one before takes away none
             request.set_data(path, value)
         for answer in await self.result(request.commit_async()):

@@ -8,7 +8,7 @@ from typing import Any
 
 from kazoo.exceptions import NoChildrenForEphemeralsError, NodeExistsError, NoNodeError, NotEmptyError
 
-from pasps.cluster.store_path import ancestors, below
+from pasps.cluster.store_path import above, below
 from pasps.cluster.zookeeper_connection import ZooKeeperConnection
 from pasps.errors import InvalidError
 
@@ -20,7 +20,7 @@ class ZooKeeperNodes:
     """Paths here are whole, with the chroot. To be used inside `ZooKeeperConnection.bounded`."""
 
     def __init__(self, connection: ZooKeeperConnection) -> None:
-        self._call = connection.call
+        self._call, self._acl = connection.call, connection.acl
 
     async def find(self, path: str, watcher: Watcher | None = None) -> Any | None:
         """What ZooKeeper knows of it, None when there is nothing; `watcher` is told when it is made, changed or removed."""
@@ -43,7 +43,7 @@ class ZooKeeperNodes:
         try:
             while True:
                 try:
-                    return str(await self._call("create", path, value, **options))
+                    return str(await self._call("create", path, value, self._acl(path), **options))
                 except NoNodeError:  # something above it is missing, perhaps again
                     await self._make_above(path)
         except NoChildrenForEphemeralsError as error:
@@ -56,7 +56,7 @@ class ZooKeeperNodes:
             NodeExistsError: it is there.
             NoNodeError: what is above it is not.
         """
-        await self._call("create", path, value, ephemeral=True)
+        await self._call("create", path, value, self._acl(path), ephemeral=True)
 
     async def drop(self, path: str, version: int = -1) -> None:
         """Take it away alone; nothing happens when it is not there.
@@ -77,8 +77,10 @@ class ZooKeeperNodes:
                 return await self.drop(path)
 
     async def _make_above(self, path: str) -> None:
-        for parent in ancestors(path):
-            # looked for first: making what is there may be refused for want of rights above it
-            if await self.find(parent) is None:
-                with suppress(NodeExistsError, NoNodeError):
-                    await self._call("create", parent, b"")
+        # the nearest first: what is farther up may be somebody's who lets nobody look, nor make what is there
+        parent = above(path)
+        try:
+            with suppress(NodeExistsError):
+                await self._call("create", parent, b"", self._acl(parent))
+        except NoNodeError:
+            await self._make_above(parent)

@@ -11,7 +11,8 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from pasps.cluster.store import ConflictError, Entry, StoreUnavailableError
 from pasps.cluster.store_path import ROOT, below, checked, checked_name, checked_value, counted
-from pasps.cluster.zookeeper_address import checked_session_seconds, parse_connect, parse_credentials
+from pasps.cluster.zookeeper_access import DriverAccess, MasterAccess, is_open
+from pasps.cluster.zookeeper_address import checked_session_seconds, parse_connect
 from pasps.cluster.zookeeper_connection import ZooKeeperConnection
 from pasps.cluster.zookeeper_election import ZooKeeperCandidacy
 from pasps.cluster.zookeeper_keeping import POLL_SECONDS, RETRY_SECONDS, ZooKeeperRegistration, ZooKeeperWatch, wait_told
@@ -22,21 +23,25 @@ _OF_ZOOKEEPER = "/zookeeper"
 _log = logging.getLogger(__name__)
 
 
-async def open_store(connect: str, credentials: str | None = None, session_seconds: float = 10) -> ZooKeeperStore:
+async def open_store(connect: str, credentials: str | DriverAccess | None = None, session_seconds: float = 10) -> ZooKeeperStore:
     """Open a session with "h1:2181,h2:2181/chroot"; the chroot is made if need be. With `credentials` ("user:password") only they open
-    the entries that are made.
+    the entries that are made, and a topology's those that a driver of it was given.
 
     Raises:
-        InvalidError: an argument is wrong, or the credentials do not open the chroot.
+        InvalidError: an argument is wrong, the credentials do not open the chroot, or it is open to others as well.
         StoreUnavailableError: nobody answers there.
     """
     address = parse_connect(connect)
-    user = None if credentials is None else parse_credentials(credentials)
-    connection = ZooKeeperConnection(address, user, checked_session_seconds(session_seconds))
+    access = MasterAccess(credentials) if isinstance(credentials, str) else credentials
+    if access is not None and not address.chroot:
+        cure = f"others may make what is missing there; give a path of the cluster's own, for example '{address.hosts}/pasps'"
+        raise InvalidError(f"ZooKeeper connect string {connect!r}: credentials protect what is below a path, got the root; {cure}")
+    connection = ZooKeeperConnection(address, access, checked_session_seconds(session_seconds))
     store = ZooKeeperStore(connection, address.chroot)
     try:
         await connection.open()
-        await store.prepare()
+        if access is None or access.looks_around:
+            await store.prepare()
     except BaseException:
         await store.close()
         raise
@@ -62,7 +67,7 @@ class ZooKeeperStore:
         return self._connection.connected
 
     async def prepare(self) -> None:
-        """Make the chroot, and see that it can be read."""
+        """Make the chroot, and see that it can be read, and with credentials by nobody else."""
         if self._chroot:
             async with self._connection.bounded(f"opening {self._chroot!r}"):
                 try:
@@ -70,6 +75,17 @@ class ZooKeeperStore:
                 except NoNodeError:
                     with suppress(NodeExistsError):
                         await self._nodes.make(self._chroot, b"")
+                await self._close_to_others()
+
+    async def _close_to_others(self) -> None:
+        """An empty chroot that was made by hand gets our ACL; of one that is in use nobody knows what else is open."""
+        own = self._connection.acl(self._chroot)
+        if own is None or not is_open((await self._connection.call("get_acls", self._chroot))[0]):
+            return
+        if await self._nodes.names(self._chroot):
+            cure = "end its masters and remove it, or give another path"
+            raise InvalidError(f"ZooKeeper: {self._chroot!r} was made without credentials, and is open to everybody; {cure}")
+        await self._connection.call("set_acls", self._chroot, own)
 
     async def read(self, path: str) -> Entry | None:
         """See `Store`."""

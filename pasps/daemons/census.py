@@ -43,7 +43,7 @@ class Census:
         self._noted: deque[tuple[float, Histogram]] = deque()
         self._news = News()
         self.positions = dict(positions or {})
-        """What each spout task saved last, pickled: where it goes on when its worker dies."""
+        """What each spout task saved last, packed: where it goes on when its worker dies."""
         self.spouts = [name for name, plan in blueprint.components.items() if plan.is_spout]
         self.spout_tasks = [task for name in self.spouts for task in blueprint.components[name].tasks]
 
@@ -56,10 +56,12 @@ class Census:
         self._cut += 1
         k, answers = self._cut, self._answers.setdefault(self._cut, {})
         asked = set(live().workers)
-        for worker in asked:
-            ask(worker, Cut(k))
-        await self._news.wait_until(lambda: asked & set(live().workers) <= set(answers), CUT_SECONDS)
-        del self._answers[k]
+        try:
+            for worker in asked:
+                ask(worker, Cut(k))
+            await self._news.wait_until(lambda: asked & set(live().workers) <= set(answers), CUT_SECONDS)
+        finally:  # whoever asked may have been cancelled
+            del self._answers[k]
         table = live()
         alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
         at = max((a.at for a in alive.values() if any(r.component in self.spouts for r in a.counts.replicas)), default=self._clock.now())

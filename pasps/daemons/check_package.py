@@ -31,7 +31,7 @@ from pasps.control.predictor_client import ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.elastic import checked_policy
 from pasps.daemons.load_file import FileError
-from pasps.daemons.load_package import MissingModuleError, load_package
+from pasps.daemons.load_package import MissingModuleError, check_paths, load_package
 from pasps.daemons.tracebacks import users_traceback
 from pasps.errors import ConfigError, InvalidError, PaspsError, TopologyError
 
@@ -65,6 +65,7 @@ def answer(package: Path, directory: Path, submission: Submission | None = None)
 def _checked(package: Path, directory: Path, submission: Submission | None) -> Blueprint:
     unpacked = unpack(package, directory)
     blueprint = load_package(unpacked, submission)
+    check_paths(blueprint)
     settings = ElasticSettings.from_config(blueprint.config)
     checked_policy(settings, _DEFAULT_POLICY)
     if settings.predictor_url is not None:

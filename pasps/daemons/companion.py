@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from pasps.activation import ActivationTable
+
 
 @dataclass(frozen=True, slots=True)
 class ElasticView:
@@ -31,6 +33,9 @@ class Companion(Protocol):
 
     def set_by_hand(self, component: str, count: int) -> int | None:
         """Somebody sets a bolt's replicas; returns at what it was held before, if it was."""
+
+    def was_set(self, component: str, before: int, table: ActivationTable) -> None:
+        """Somebody has set a bolt's replicas, which has them since that table."""
 
     def hold(self, component: str, count: int | None) -> None:
         """Hold a bolt at that number, or (None) no longer."""

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.cluster.spark_daemons import find_spark
+from pasps.cluster.java import java_path
+from pasps.cluster.spark_daemons import defaults_text, find_spark
+from pasps.cluster.spark_java import archive_of
 from pasps.daemons.dev.bring_up import BringUp
 from pasps.daemons.dev.home import ClusterHome
 from pasps.daemons.dev.parts import Part, Tools, check_ports, find_tools, part_environment, part_named, parts_of, token_variables
-from pasps.daemons.dev.processes import Children, ProcessRef, end, wait_gone
+from pasps.daemons.dev.processes import Children, ProcessRef, end, marked, wait_gone
 from pasps.daemons.dev.state import ClusterState, read_state, write_state
 from pasps.daemons.dev.take_down import GRACE_SECONDS, end_marked, kill_topologies
-from pasps.daemons.dev.wanted import Wanted, check_same, new_state
+from pasps.daemons.dev.wanted import Wanted, check_same, new_state, with_new_secrets
 from pasps.errors import BrokenError, InvalidError
 
 START_SECONDS = 60.0
@@ -91,8 +94,8 @@ class DevCluster:
     def up(self, wanted: Wanted | None = None, seconds: float = START_SECONDS) -> list[str]:
         """Start all parts, or those that are dead; the names of those, none when all were up. Back when all answer.
 
-        A part that is started again keeps its address, its secrets and its data. When it fails, or is interrupted, what it has
-        started is ended.
+        A part that is started again keeps its address and its data, and its secrets while anything of the cluster lives. When it
+        fails, or is interrupted, what it has started is ended.
 
         Raises:
             InvalidError: what is wanted is not what is up, a port is taken, or the home is not usable.
@@ -109,7 +112,8 @@ class DevCluster:
                 state = new_state(wanted)
             else:
                 check_same(before, wanted)
-                state = before
+                living = marked(self.home) or any(process.alive for process in before.processes.values())
+                state = before if living else with_new_secrets(before)
             parts = parts_of(self.home, state)
             dead = [part for part in parts if not _is_alive(state, part.name)]
             # one that was killed just now may still hold its port
@@ -121,6 +125,15 @@ class DevCluster:
                 self._give_up(before, dead)
                 raise
             return [part.name for part in dead]
+
+    def quicken(self) -> bool:
+        """Have Spark's classes kept for the next starts of topologies, meanwhile; False when they are already. See `java_archive`."""
+        java, spark = java_path(), find_spark()
+        if java is None or archive_of(java, spark).is_file():
+            return False
+        environment = part_environment(spark, self.home, os.environ, {})
+        self._children.start([sys.executable, "-P", "-m", "pasps.cluster.java_archive"], environment, self.home, self.log("java-archive"))
+        return True
 
     def status(self) -> list[PartStatus]:
         """Each part, asked just now; none when no cluster is up."""
@@ -199,7 +212,7 @@ class DevCluster:
         try:
             if not any(_is_alive(state, name) for name in processes if name.startswith("spark-")):
                 self._home.clear_recovery()
-            self._home.prepare()
+            self._home.prepare(defaults_text(state.spark_secret))
             write_state(self.home, state)
             living = {name: process for name, process in processes.items() if process.alive}
             BringUp(parts, living, start, self._children.exit_code, self.log).run(self._clock, seconds, self._told)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from pasps.activation import ActivationTable
-from pasps.daemons.messages import Address, RegisterAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,7 @@ class Keeper(Protocol):
         """That table is published. `places`: the host of each worker."""
 
     def reached(self, positions: Mapping[int, bytes]) -> None:
-        """So far the spout tasks are: what each saved last, pickled."""
-
-    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
-        """Where these workers registered, as far as is known."""
-
-    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
-        """Where that worker is to register itself; None: nowhere."""
+        """So far the spout tasks are: what each saved last, packed."""
 
 
 class NoKeeper:
@@ -66,11 +59,3 @@ class NoKeeper:
 
     def reached(self, positions: Mapping[int, bytes]) -> None:
         """See `Keeper`."""
-
-    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
-        """See `Keeper`."""
-        return {}
-
-    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
-        """See `Keeper`."""
-        return None

@@ -1,4 +1,4 @@
-"""From an unpacked package to the topology in it; the driver and the check of a package do the same."""
+"""From an unpacked package to the topology in it; the driver and the check of a package do the same. What cannot be right elsewhere."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pasps.api.blueprint import Blueprint
+from pasps.api.component import Component
 from pasps.api.topology import blueprint_of
 from pasps.api.validate import with_pools
 from pasps.cluster.submission import Submission
 from pasps.cluster.unpack import Unpacked
+from pasps.config import merged
 from pasps.daemons.load_file import FileError, Runnable, load
+from pasps.errors import ConfigError
 
 
 class MissingModuleError(FileError):
@@ -43,6 +46,33 @@ def load_package(unpacked: Unpacked, submission: Submission | None = None) -> Bl
     if submission.workers is not None:
         options["topology.workers"] = submission.workers
     return with_pools(blueprint_of(topology, submission.name or None, options), submission.pools)
+
+
+def check_paths(blueprint: Blueprint) -> None:
+    """Whether each path in the configuration is the same on every machine, as far as the components say which keys are paths.
+
+    Raises:
+        ConfigError: one is relative: it would begin in a directory of Spark's.
+    """
+    for plan in blueprint.components.values():
+        usual = plan.kind.path_keys if issubclass(plan.kind, Component) else {}
+        given = {name: value for name, value in merged(blueprint.config, plan.config).items() if value is not None}
+        for name, path in {**usual, **{name: given[name] for name in usual.keys() & given.keys()}}.items():
+            path = _path_of(path)
+            if path is not None and not os.path.isabs(os.path.expanduser(path)):
+                cure = "give an absolute path, which each machine of the cluster has: a relative one begins in a directory of Spark's"
+                raise ConfigError(name, f"is the relative path {path!r}", where=f"component {plan.id!r}", cure=cure)
+
+
+def _path_of(value: object) -> str | None:
+    """The path that a value is, or that a database's URL has; None: there is none in it."""
+    if not isinstance(value, str):
+        return None
+    scheme, url, rest = value.partition("://")
+    if not url:
+        return value
+    path = rest.partition("/")[2].partition("?")[0].removeprefix("file:")
+    return path if scheme.partition("+")[0] == "sqlite" and path and ":memory:" not in path else None
 
 
 def _load(unpacked: Unpacked) -> Runnable:

@@ -123,10 +123,16 @@ class RunningTopology:
     def kill(self, wait: float = 10.0) -> None:
         """Drain for at most `wait` seconds, every bolt's `finish` included, close every instance, end the workers.
 
-        With `wait=0` nothing is drained and no `finish` is called. More calls do nothing.
+        With `wait=0` nothing is drained and no `finish` is called. When it is interrupted, by Ctrl-C for example, it drains no
+        further, and ends the workers before it raises. More calls do nothing.
         """
-        self._cluster.forget(self)
-        self._cluster.call(self._master.kill(wait))
+        try:
+            self._cluster.call(self._master.kill(wait))
+        except BaseException:
+            self._cluster.call(self._master.close())
+            raise
+        finally:
+            self._cluster.forget(self)
 
     def on_master(self, make: Callable[[TopologyMaster], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the event loop of the topology's master; back with its result.

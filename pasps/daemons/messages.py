@@ -16,14 +16,6 @@ class Address(msgspec.Struct, frozen=True):
     incarnation: int
 
 
-class RegisterAt(msgspec.Struct, frozen=True):
-    """Where in which ZooKeeper a worker says that it is there; entries of its other incarnations are beside it."""
-
-    connect: str
-    credentials: str | None
-    path: str
-
-
 # ---- master to worker
 
 
@@ -36,11 +28,10 @@ class Launch(msgspec.Struct, tag="launch"):
     blueprint: bytes
     table: ActivationTable
     positions: dict[int, bytes]
-    """What spout tasks saved last, by task id, pickled."""
+    """What spout tasks saved last, by task id, packed."""
     secret: bytes
     sys_path: list[str]
     host: str = "127.0.0.1"
-    register_at: RegisterAt | None = None
     restarted: bool = False
     """Whether the topology runs already, and this worker makes up for one that was lost."""
 

@@ -39,8 +39,10 @@ class Repair:
         keep: Callable[[Coroutine[Any, Any, None]], None],
         lives: Lives,
         tell: Callable[[str, str], None],
+        lost: Callable[[str, str, bool], None],
     ) -> None:
-        """`keep` runs a coroutine for as long as the topology runs; `tell` is given a worker and what is wrong with it."""
+        """`keep` runs a coroutine for as long as the topology runs; `tell` is given a worker and what is wrong with it, and `lost`
+        one that died, of what, and whether that is to be told as an error."""
         self.awake = False
         self._home = home
         self._publisher = publisher
@@ -50,6 +52,7 @@ class Repair:
         self._keep = keep
         self._lives = lives
         self._tell = tell
+        self._lost = lost
         self._restarting: set[str] = set()
         self._dead: dict[str, WorkerLink] = {}
         self._joining = asyncio.Lock()
@@ -103,10 +106,14 @@ class Repair:
             _log.error("worker %s did not come back: %s", worker, failure)
         else:
             _log.warning("worker %s died: %s", worker, cause)
-        if before is not None and before.cause == cause:  # it has been told
+        told = before is not None and before.cause == cause
+        text = f"worker {worker} died: {cause}" if failure is None else str(failure)
+        if link is not None:
+            self._lost(worker, text, by_itself and not told)
+        elif by_itself and not told:
+            self._tell(worker, text)
+        if told:
             return pause
-        if by_itself:
-            self._tell(worker, f"worker {worker} died: {cause}" if failure is None else str(failure))
         loop = self._lives.crash_loop(worker)
         if loop is not None:
             _log.error("%s", loop)

@@ -74,7 +74,7 @@ class RunDirectory:
         base = base_directory() if base is None else base
         now = clock.wall()
         usual = base / "runs" / f"{about.name}-{datetime.fromtimestamp(now):%Y%m%d-%H%M%S}-{os.getpid()}"
-        remove_old_runs(base)
+        remove_old_runs(base, now)
         path = usual if chosen is None else Path(os.path.abspath(chosen))
         try:
             path, made = (_make(usual), True) if chosen is None else (path, _take(path))

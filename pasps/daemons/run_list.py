@@ -15,7 +15,13 @@ from pasps.errors import InvalidError
 
 _log = logging.getLogger(__name__)
 
-MOST_FINISHED = 20
+MOST_DAYS = 30.0
+MOST_BYTES = 2 << 30
+MOST_RUNS = 1000
+"""What of finished runs is kept by itself; a log of a run has 64 MiB at most, and each run four of them."""
+KEPT_NAME = "kept"
+"""A file in the directory of a run that is kept however old it is."""
+_DAY = 86_400.0
 SOCKET_DIRECTORY_PREFIX = "pasps-"
 
 
@@ -61,22 +67,70 @@ def known_runs(base: Path) -> list[KnownRun]:
     return sorted(found.values(), key=lambda run: run.record.started)
 
 
-def remove_old_runs(base: Path, keep: int = MOST_FINISHED) -> None:
-    """Remove finished runs but the newest `keep`. Of those in directories that somebody chose only the link goes."""
-    finished = [run for run in known_runs(base) if run.state.over]
-    for run in finished[: max(0, len(finished) - keep)]:
-        if run.entry.is_symlink():
-            with suppress(OSError):
-                run.entry.unlink()
-            continue
-        if run.record.chosen:
-            continue
-        remove_socket(run.record.socket)
-        shutil.rmtree(run.entry, ignore_errors=True)
+def remove_old_runs(base: Path, now: float, most_days: float = MOST_DAYS, most_bytes: int = MOST_BYTES, most_runs: int = MOST_RUNS) -> None:
+    """Remove finished runs that are old, or before which newer ones take so much already; not those that are kept.
+
+    Of those in directories that somebody chose only the link goes.
+    """
+    taken = 0
+    finished = [run for run in known_runs(base) if run.state.over and not is_kept(run)]
+    for newer, run in enumerate(reversed(finished)):
+        size, touched = contents(run.directory)
+        if now - touched > most_days * _DAY or taken > most_bytes or newer >= most_runs:
+            remove_run(run)
+        elif not run.record.chosen:
+            taken += size
     for entry in _entries(base):
         if entry.is_symlink() and not entry.exists():
             with suppress(OSError):
                 entry.unlink()
+
+
+def contents(directory: Path) -> tuple[int, float]:
+    """How many bytes are in it, and when something in it was written last."""
+    size, touched = 0, 0.0
+    for path in directory.rglob("*"):
+        with suppress(OSError):
+            about = path.lstat()
+            if not path.is_dir():
+                size, touched = size + about.st_size, max(touched, about.st_mtime)
+    return size, touched
+
+
+def is_kept(run: KnownRun) -> bool:
+    """Whether somebody wants it kept, however old it is."""
+    return (run.directory / KEPT_NAME).exists()
+
+
+def keep_run(run: KnownRun) -> None:
+    """Never remove it by itself. Not in its record, which its process writes while it runs.
+
+    Raises:
+        OSError: its directory cannot be written.
+    """
+    (run.directory / KEPT_NAME).touch(0o600)
+
+
+def release_run(run: KnownRun) -> None:
+    """Let it go with the others when it is old.
+
+    Raises:
+        OSError: its directory cannot be written.
+    """
+    (run.directory / KEPT_NAME).unlink(missing_ok=True)
+
+
+def remove_run(run: KnownRun) -> bool:
+    """Remove one that is over; False: its directory was chosen by somebody, so it stays, and is not listed any more."""
+    if run.entry.is_symlink():
+        with suppress(OSError):
+            run.entry.unlink()
+        return False
+    if run.record.chosen:
+        return False
+    remove_socket(run.record.socket)
+    shutil.rmtree(run.entry, ignore_errors=True)
+    return True
 
 
 def remove_socket(path: str) -> None:

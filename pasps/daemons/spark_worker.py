@@ -5,9 +5,13 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
+import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -15,15 +19,16 @@ from threading import Event
 from pyspark import SparkFiles
 
 from pasps.cluster.tokens import SECRET_VARIABLES
-from pasps.cluster.unpack import site_packages, unpack
+from pasps.cluster.unpack import Unpacked, site_packages, unpack_once
 from pasps.daemons.enlisting import enlist
-from pasps.daemons.membership import keep_registered
 from pasps.daemons.worker_place import begin_logging
 from pasps.daemons.worker_process import WorkerProcess, run_worker
 from pasps.errors import BrokenError
 
 LOG_VARIABLE = "PASPS_LOG_DIR"
 """Of each host: the directory for the logs of workers; without it, one of its own below the system's temporary files."""
+_CODE = "code"
+"""Where all workers of an executor have the package, in its own directory."""
 _MOST_LOG_BYTES = 64 << 20
 _PAUSE_SECONDS = 1.0
 
@@ -34,18 +39,33 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
     log_file = write_to_log(topology, place)
     begin_logging(force=True)
     faulthandler.enable(file=2)  # a crash in C says where, in the log
-    unpacked = unpack(Path(SparkFiles.get(package)), Path(tempfile.mkdtemp(prefix=f"{place}-", dir=".")))
-    brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
-    sys.path[:] = unpacked.over(sys.path, brought)
-    try:
-        control = enlist(address, secret, place)
-    except BrokenError:
-        Event().wait(_PAUSE_SECONDS)  # Spark starts the task again at once, for as long as the application lives
-        raise
-
-    run_worker(partial(WorkerProcess, control, log_file, keep_registered))
+    with shared_code(Path(SparkFiles.get(package)), Path()) as unpacked:
+        brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
+        sys.path[:] = unpacked.over(sys.path, brought)
+        try:
+            control = enlist(address, secret, place)
+        except BrokenError:
+            Event().wait(_PAUSE_SECONDS)  # Spark starts the task again at once, for as long as the application lives
+            raise
+        run_worker(partial(WorkerProcess, control, log_file))
     logging.shutdown()
     sys.stdout.flush()
+
+
+@contextmanager
+def shared_code(package: Path, where: Path) -> Iterator[Unpacked]:
+    """The package, unpacked once in that directory for all processes that want it there; the last one to leave removes it.
+
+    The kernel knows who is left: a process that is killed gives its lock up, too.
+    """
+    with (where / f"{_CODE}.lock").open("w") as lock:
+        flock(lock, LOCK_SH)
+        try:
+            yield unpack_once(package, where / _CODE)
+        finally:
+            with suppress(BlockingIOError):
+                flock(lock, LOCK_EX | LOCK_NB)
+                shutil.rmtree(where / _CODE, ignore_errors=True)
 
 
 def forget_secrets() -> None:

@@ -32,6 +32,7 @@ class Status:
     """A topology at one moment. `components` are in topological order, `errors` are the last ones.
 
     `elastic` is what whoever decides on replicas says of it; None when nobody does. `troubles` keep a part of it from working.
+    `lost` is how often a worker died, and `losses` are the last of them.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Status:
     errors: tuple[ErrorReport, ...]
     elastic: Mapping[str, Any] | None = None
     troubles: tuple[str, ...] = ()
+    lost: int = 0
+    losses: tuple[ErrorReport, ...] = ()
 
 
 def shapes(blueprint: Blueprint) -> tuple[ComponentShape, ...]:

@@ -72,9 +72,14 @@ class TopologyMaster:
     """States: STARTING -> RUNNING -> CLOSING -> CLOSED. A worker that is lost is repaired at once and started again."""
 
     def __init__(self, blueprint: Blueprint, workers: int, launcher: Launcher, clock: Clock, keeper: Keeper | None = None) -> None:
-        """`keeper`: what has to outlive this master; None: nothing."""
+        """`keeper`: what has to outlive this master; None: nothing.
+
+        `losses` are the last workers that died, `lost` how many did; those that died of their own accord are in `errors` too.
+        """
         self.blueprint = blueprint
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
+        self.losses: deque[ErrorReport] = deque(maxlen=100)
+        self.lost = 0
         self.parked: dict[tuple[str, int], int] = {}
         self.state = "STARTING"
         self.elastic: Companion | None = None
@@ -91,9 +96,18 @@ class TopologyMaster:
         self._blocking: set[str] = set()
         self._news = News()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
         self._lives = Lives(clock)
         self._repair = Repair(
-            self._homes.routings, self.publisher, self.workforce, self._census, self._broadcast, self._keep, self._lives, self._tell
+            self._homes.routings,
+            self.publisher,
+            self.workforce,
+            self._census,
+            self._broadcast,
+            self._keep,
+            self._lives,
+            self._tell,
+            self._tell_of_loss,
         )
         self.actuator = TableActuator(self.publisher)
 
@@ -129,10 +143,17 @@ class TopologyMaster:
         await self.close()
 
     async def close(self) -> None:
-        """End all workers: `close` of every instance runs if they are well, and after five seconds they are ended anyway."""
-        if self.state in ("CLOSING", "CLOSED"):
-            await self._news.wait_until(lambda: self.state == "CLOSED", None)
+        """End all workers: `close` of every instance runs if they are well, and after five seconds they are ended anyway.
+
+        Once begun it is done, also when whoever waits for it is cancelled.
+        """
+        if self._closing is not None:
+            await asyncio.wait([self._closing])
             return
+        self._closing = asyncio.get_running_loop().create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         gently, self.state = self.state == "RUNNING", "CLOSING"
         try:
             if self.elastic is not None:
@@ -197,9 +218,21 @@ class TopologyMaster:
 
     def _tell(self, worker: str, text: str) -> None:
         """Something is wrong with a worker as a whole."""
-        name = f"worker {worker}"
-        self.errors.append(ErrorReport("", -1, self._clock.wall(), text if text.startswith(name) else f"{name}: {text}"))
+        self.errors.append(self._of_worker(worker, text))
         self._news.tell()
+
+    def _tell_of_loss(self, worker: str, text: str, is_error: bool) -> None:
+        """A worker died. One that somebody killed is no error of the topology, and yet whoever looks at it is to know."""
+        report = self._of_worker(worker, text)
+        self.lost += 1
+        self.losses.append(report)
+        if is_error:
+            self.errors.append(report)
+        self._news.tell()
+
+    def _of_worker(self, worker: str, text: str) -> ErrorReport:
+        name = f"worker {worker}"
+        return ErrorReport("", -1, self._clock.wall(), text if text.startswith(name) else f"{name}: {text}")
 
     # ---- what users ask for
 
@@ -211,10 +244,13 @@ class TopologyMaster:
             why = "; ".join(map(str, self.crash_loops())) or "they are started again; try later"
             raise BrokenError(f"set_active({component!r}, {count}): no worker of topology {self.blueprint.name!r} is alive: {why}")
 
-        def make(table: ActivationTable) -> ActivationTable | None:
-            return None if len(table.components[component].active) == count else with_active(table, component, count)
-
         before = len(self.publisher.table.components[component].active)
+
+        def make(table: ActivationTable) -> ActivationTable | None:
+            nonlocal before
+            before = len(table.components[component].active)
+            return None if before == count else with_active(table, component, count)
+
         # first: a plan that is under way must not have the last word
         held = None if self.elastic is None else self.elastic.set_by_hand(component, count)
         published = self.publisher.table.version
@@ -224,6 +260,10 @@ class TopologyMaster:
             if self.elastic is not None and self.publisher.table.version == published:  # refused: as it was
                 self.elastic.hold(component, held)
             raise
+        finally:  # it may stand although not everybody has confirmed it
+            table = self.publisher.table
+            if self.elastic is not None and len(table.components[component].active) == count != before:
+                self.elastic.was_set(component, before, table)
         _log.info("component %s: %d -> %d active, table %d", component, before, count, version)
         return version
 

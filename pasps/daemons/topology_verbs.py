@@ -53,15 +53,23 @@ class Standing(Protocol):
 
 class TopologyVerbs(Verbs):
     """See the module; `kill` is given, because ending is more than the topology: it drains for at most so many seconds (None:
-    as it was started), and returns the summary."""
+    as it was started), and returns the summary. `comes_back` says of one that does not run now whether it will, and then does what
+    was wanted meanwhile."""
 
-    def __init__(self, master: TopologyMaster, standing: Standing, kill: Callable[[float | None], Awaitable[Mapping[str, Any]]]) -> None:
+    def __init__(
+        self,
+        master: TopologyMaster,
+        standing: Standing,
+        kill: Callable[[float | None], Awaitable[Mapping[str, Any]]],
+        comes_back: Callable[[], bool] = lambda: False,
+    ) -> None:
         super().__init__()
         self.scale: Scale = self._set_active
         self.elastic: Callable[[], Mapping[str, Any] | None] = _nobody
         self._master = master
         self._standing = standing
         self._kill_run = kill
+        self._comes_back = comes_back
         self._workers = len(master.workforce.ids)
         self.add("status", self._status)
         self.add("scale", self._scale, SCALE_SECONDS)
@@ -83,6 +91,8 @@ class TopologyVerbs(Verbs):
             errors=tuple(self._master.errors)[-_ERRORS_IN_STATUS:],
             elastic=self.elastic(),
             troubles=tuple(self._master.troubles()),
+            lost=self._master.lost,
+            losses=tuple(self._master.losses)[-_ERRORS_IN_STATUS:],
         )
 
     async def _scale(self, bolts: dict[str, int | Literal["auto"]]) -> dict[str, Any]:
@@ -107,11 +117,15 @@ class TopologyVerbs(Verbs):
     async def _errors(self, limit: Annotated[int, Meta(ge=1)] = 50, component: str | None = None) -> dict[str, list[ErrorReport]]:
         if component is not None and component not in self._master.blueprint.components:
             raise InvalidError(_no_component(self._master.blueprint, component, self._master.blueprint.components))
-        kept = [error for error in self._master.errors if component in (None, error.component)]
-        return {"errors": kept[-limit:]}
+        # who died of its own accord is in both
+        told = dict.fromkeys([*self._master.errors, *self._master.losses])
+        kept = [error for error in told if component in (None, error.component)]
+        return {"errors": sorted(kept, key=lambda error: error.time)[-limit:]}
 
     def _awaken(self, awake: bool) -> dict[str, str]:
         if self._standing.state not in (RunState.RUNNING, RunState.INACTIVE):
+            if self._comes_back():
+                return {"state": str(self._standing.state), "wanted": "active" if awake else "inactive"}
             raise InvalidError(f"topology {self._master.blueprint.name!r} is {self._standing.state}, so its spouts stay as they are")
         self._master.set_awake(awake)
         self._standing.enter(RunState.RUNNING if awake else RunState.INACTIVE)

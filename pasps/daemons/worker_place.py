@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import ipaddress
 import logging
 import os
@@ -13,6 +14,8 @@ from pasps.daemons.messages import LogText, ReadLog
 from pasps.errors import InvalidError
 
 _MOST_LOG_BYTES = 1 << 20
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""Bytes that begin no character of UTF-8."""
 
 
 def begin_logging(*, force: bool = False) -> None:
@@ -50,7 +53,7 @@ def address_to_bind(wanted: str, reached_by: str) -> str:
 
 
 def log_text(path: Path | None, asked: ReadLog) -> LogText:
-    """The part of the log that was asked for, at most a megabyte of it."""
+    """The part of the log that was asked for, at most a megabyte of it; a character that is not there whole yet is left for the next."""
     if path is None:
         return LogText(asked.number, "", 0)
     try:
@@ -59,11 +62,19 @@ def log_text(path: Path | None, asked: ReadLog) -> LogText:
             if asked.offset is not None and asked.offset <= end:
                 file.seek(asked.offset)
                 data = file.read(_MOST_LOG_BYTES)
-                return LogText(asked.number, data.decode(errors="replace"), asked.offset + len(data))
+                text, rest = _decoded(data)
+                return LogText(asked.number, text, asked.offset + len(data) - rest)
             begin = file.seek(max(0, end - _MOST_LOG_BYTES))
-            rest = file.readline() if begin else b""  # of a line that began before
-            data = file.read(max(0, end - file.tell())) or rest
-            tail = data.decode(errors="replace").splitlines(keepends=True)[-asked.lines :]
-            return LogText(asked.number, "".join(tail), end)
+            cut = file.readline(end - begin) if begin else b""  # of a line that began before
+            data = file.read(max(0, end - file.tell())) or cut.lstrip(_CONTINUATION)
+            text, rest = _decoded(data)
+            return LogText(asked.number, "".join(text.splitlines(keepends=True)[-asked.lines :]), end - rest)
     except OSError as error:
         return LogText(asked.number, f"{path} cannot be read: {error}\n", 0)
+
+
+def _decoded(data: bytes) -> tuple[str, int]:
+    """The text, and how many bytes at its end are the beginning of a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text = decoder.decode(data)
+    return text, len(decoder.getstate()[0])

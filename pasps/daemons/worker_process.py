@@ -40,7 +40,6 @@ from pasps.daemons.messages import (
     Linked,
     Problem,
     ReadLog,
-    RegisterAt,
     Table,
     ToWorker,
     Unmovable,
@@ -65,15 +64,11 @@ PULSE_SECONDS = 1.0
 """How often counters and positions go to the master unasked, while they change."""
 
 
-KeepRegistered = Callable[[RegisterAt, str, Address], Coroutine[Any, Any, None]]
-"""Says in ZooKeeper that a worker is there, for as long as it is."""
-
-
 class WorkerProcess:
     """Made and run on the event loop that `run_worker` makes."""
 
-    def __init__(self, control: socket.socket, log_file: Path | None = None, keep_registered: KeepRegistered | None = None) -> None:
-        """`log_file` is where the process writes; None: to its parent's terminal. `keep_registered` is for workers of a cluster."""
+    def __init__(self, control: socket.socket, log_file: Path | None = None) -> None:
+        """`log_file` is where the process writes; None: to its parent's terminal."""
         self._loop = asyncio.get_running_loop()
         self._clock = SystemClock()
         self._control = MasterLink(control, self._on_control, self._clock)
@@ -90,7 +85,6 @@ class WorkerProcess:
         """Whether the master has said that it is over."""
         self._reached_by = control.getsockname()[0] if control.family in (socket.AF_INET, socket.AF_INET6) else "127.0.0.1"
         self._log_file = log_file
-        self._keep_registered = keep_registered
 
     def start(self) -> None:
         """Hear the master, and speak to it from now on."""
@@ -180,8 +174,6 @@ class WorkerProcess:
         gc.freeze()
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         host, port = self._listener.host, self._listener.port
-        if launch.register_at is not None and self._keep_registered is not None:
-            self._keep(self._keep_registered(launch.register_at, launch.worker, Address(host, port, launch.incarnation)))
         self._control.send(Hello(host, port, unmovable_tasks))
         self._watch.telling = True
         self._loop.call_later(PULSE_SECONDS, self._pulse)

@@ -109,7 +109,6 @@ class Workforce:
             self._secret,
             self._launcher.sys_path,
             self._launcher.bind,
-            self._keeper.register_at(link.worker, link.incarnation),
             restarted,
         )
         await link.introduce(launch, START_SECONDS)
@@ -122,14 +121,11 @@ class Workforce:
         Raises:
             BrokenError: it could not.
         """
-        # a registration counts that is of the living incarnation; what the worker itself said does as well
-        registered = self._keeper.addresses(peers)
         addresses: dict[str, Address] = {}
         for peer in peers:
             other = self.links.get(peer)
             if other is not None and other is not link and other.address is not None:
-                found = registered.get(peer, other.address)
-                addresses[peer] = found if found.incarnation == other.incarnation else other.address
+                addresses[peer] = other.address
         await link.dial(Dial(addresses), START_SECONDS)
 
     def _lost(self, link: WorkerLink) -> None:

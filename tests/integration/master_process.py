@@ -21,7 +21,7 @@ from pasps.cli.master import announce
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.daemons.master.serve import serve
 from pasps.daemons.master.settings import Settings
-from tests.integration.running import until
+from tests.integration.running import PATIENCE_SECONDS, until
 from tests.integration.standin_driver import BEHAVIOUR, STARTED
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ class MasterProcess:
 
     def ask(self, method: str, path: str, body: bytes | Mapping[str, Any] | None = None, token: str | None = None) -> tuple[int, Any]:
         """Status and JSON, and for a redirection where to."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             content = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
             connection.request(method, path, content, {"Authorization": f"Bearer {token or self.token}"})
@@ -119,7 +119,7 @@ class MasterProcess:
             shown = self.topology(name)
             return shown["driver"] if (shown.get("state"), shown.get("epoch")) == ("running", epoch) else None
 
-        return until(runs, lambda: f"{name} to run: {self.topology(name)}, {self.said()}", 20) or {}
+        return until(runs, lambda: f"{name} to run: {self.topology(name)}, {self.said()}") or {}
 
     def started(self, name: str) -> list[int]:
         """The epochs of the drivers that it started."""
@@ -128,11 +128,11 @@ class MasterProcess:
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE_SECONDS)
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def clean_up(self) -> None:
         """End it, and the drivers that it started."""

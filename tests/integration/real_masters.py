@@ -49,7 +49,8 @@ class Driver:
         watch = self._store.watch(layout.desired(self._name), news.set)
         desired = await self._desired()
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._record.epoch)
-        door = await ControlSocket.listen("127.0.0.1", self._verbs(), driver_token(TOKEN, self._name))
+        token = driver_token(TOKEN, self._name, self._record.epoch)
+        door = await ControlSocket.listen("127.0.0.1", self._verbs(), self._name, self._record.epoch, token)
         await self._say(address=door.address, restart=desired.restart)
         while desired.state != "killed" and desired.restart <= self._record.restart:
             await news.wait()
@@ -130,7 +131,7 @@ class Masters:
         self.drivers = Drivers(self._tree)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(100)
 
     @contextmanager
     def master(self) -> Iterator[str]:

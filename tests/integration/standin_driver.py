@@ -12,10 +12,10 @@ from typing import Any
 from pasps.clock import SystemClock
 from pasps.cluster import layout
 from pasps.cluster.store import Store
-from pasps.cluster.submission import Desired, DriverRecord, desired_of, driver_of, encoded, submission_of
-from pasps.cluster.tokens import TOKEN_VARIABLE, driver_token
+from pasps.cluster.submission import Desired, DriverRecord, desired_of, driver_of, encoded, signed_submission
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.control_socket import ControlSocket
+from pasps.daemons.driver.options import Secrets, told_secrets
 from pasps.daemons.run_record import host
 from pasps.daemons.verbs import Verbs
 
@@ -27,8 +27,8 @@ STARTED = "started.txt"
 class StandIn:
     """One driver."""
 
-    def __init__(self, store: Store, name: str, epoch: int) -> None:
-        self._store, self._name, self._epoch = store, name, epoch
+    def __init__(self, store: Store, name: str, epoch: int, secrets: Secrets) -> None:
+        self._store, self._name, self._epoch, self._secrets = store, name, epoch, secrets
         self._changed = asyncio.Event()
         self._began = 0
         self._door: ControlSocket
@@ -37,7 +37,7 @@ class StandIn:
         entry = await self._store.read(layout.topology(self._name))
         assert entry is not None
         self._began = (await self._desired()).restart
-        if submission_of(entry.value, "submission").options.get(BEHAVIOUR) == "refuse":
+        if signed_submission(entry.value, "submission", self._secrets.submission).options.get(BEHAVIOUR) == "refuse":
             await self._say("failed", "the user's words")
             return 3
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._epoch)
@@ -46,7 +46,7 @@ class StandIn:
         verbs.add("kill", self._kill, None)
         verbs.add("activate", self._status)
         verbs.add("deactivate", self._status)
-        self._door = await ControlSocket.listen("127.0.0.1", verbs, driver_token(os.environ[TOKEN_VARIABLE], self._name))
+        self._door = await ControlSocket.listen("127.0.0.1", verbs, self._name, self._epoch, self._secrets.door)
         for path in (layout.desired(self._name), layout.driver(self._name)):
             self._store.watch(path, self._changed.set)
         await self._say("running")
@@ -99,9 +99,10 @@ async def main() -> int:
     parser.add_argument("--epoch", type=int, required=True)
     options = parser.parse_args()
     note(options)
-    store = await open_store(options.zookeeper, os.environ.get("PASPS_ZOOKEEPER_AUTH"), 4)
+    secrets = told_secrets(sys.stdin.buffer.read())
+    store = await open_store(options.zookeeper, secrets.access, 4)
     try:
-        return await StandIn(store, options.topology, options.epoch).run()
+        return await StandIn(store, options.topology, options.epoch, secrets).run()
     finally:
         await store.close()
 

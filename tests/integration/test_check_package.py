@@ -57,7 +57,7 @@ def checked(package: Path, tmp_path: Path) -> tuple[dict[str, Any], str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     lines = done.stdout.splitlines()

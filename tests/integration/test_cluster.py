@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,7 @@ import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
 from pasps.cli.master_client import ClusterAddress, MasterClient
-from pasps.cluster import layout
 from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import PaspsError
@@ -21,9 +18,9 @@ from tests.integration import finish_topologies, topologies
 from tests.integration.test_exact import counts_of
 from tests.integration.test_finish import said
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
-START_SECONDS = 100.0
+START_SECONDS = 200.0
 RATE = 500.0
 
 
@@ -86,7 +83,7 @@ def test_two_hundred_thousand_words_are_counted_exactly(cluster: DevCluster, tmp
     options = {"test.dir": str(tmp_path), "test.total": total, "topology.message.timeout.secs": 300}
     file = Path(topologies.__file__)
     submit(cluster, tmp_path, PackageRequest(file, "WordCount", "words", options, workers=4))
-    summary = wait_for(lambda: ended(cluster, "words"), "the end of the topology", 120)
+    summary = wait_for(lambda: ended(cluster, "words"), "the end of the topology")
     assert (summary["ended"], summary["emitted"], summary["acked"], summary["failed"]) == ("finished", total, total, 0)
     assert sum(counts_of(tmp_path).values()) == total
     assert len(counts_of(tmp_path)) == 97
@@ -98,12 +95,13 @@ def test_a_topology_ends_when_its_bolts_have_said_their_last(cluster: DevCluster
     submit(cluster, tmp_path, PackageRequest(Path(finish_topologies.__file__), "Tallies", reason, options, workers=2))
     if reason == "stopped":
         client = client_of(cluster)
-        wait_for(lambda: client.call(reason, "status", {}, 5.0)["stats"]["emitted_first"] > 1000, "tuples", 120)
+        wait_for(lambda: client.call(reason, "status", {}, 5.0)["stats"]["emitted_first"] > 1000, "tuples")
         wait_for(lambda: client.call(reason, "kill", {"wait": 30.0}, 90.0), "the end of the topology")
-    summary = wait_for(lambda: ended(cluster, reason), "the summary", 120)
+    summary = wait_for(lambda: ended(cluster, reason), "the summary")
     assert summary["ended"] == reason
     assert (summary["left"], summary["failed"]) == ({}, 0)
     assert said(tmp_path) == dict.fromkeys(("inline", "thread", "awaits"), summary["emitted"])
+    wait_for(lambda: not [*cluster.home.rglob("finish_topologies.py")], "the removal of what was unpacked, by driver and workers")
 
 
 def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:
@@ -158,24 +156,11 @@ def is_whole_again(subject: Subject, before: set[int]) -> bool:
     return len(now) == WORKERS and now != before
 
 
-def registered(subject: Subject) -> list[str]:
-    """The workers that ZooKeeper knows of, as only they themselves can say it."""
-
-    async def read() -> list[str]:
-        store = await open_store(subject.cluster.state.zookeeper)
-        try:
-            return await store.children(layout.workers(NAME))
-        finally:
-            await store.close()
-
-    return asyncio.run(read())
-
-
 def test_nothing_is_missing_when_workers_executors_and_nodes_are_killed(flowing: Subject) -> None:
     for name, fault in WORKER_FAULTS.items():
         before = pids(flowing)
         fault(flowing)
-        wait_for(lambda before=before: is_whole_again(flowing, before), f"all workers after {name} was killed", 120)  # type: ignore[misc]
+        wait_for(lambda before=before: is_whole_again(flowing, before), f"all workers after {name} was killed")  # type: ignore[misc]
         flowing.wait_full()
 
 
@@ -184,9 +169,8 @@ def test_an_executor_takes_only_its_own_workers_with_it(flowing: Subject) -> Non
     own = {process.pid for process in executor.children(recursive=True)} & before
     assert 0 < len(own) < WORKERS
     kill(executor)
-    wait_for(lambda: is_whole_again(flowing, before), "all workers after an executor was killed", 120)
+    wait_for(lambda: is_whole_again(flowing, before), "all workers after an executor was killed")
     assert before & pids(flowing) == before - own
-    assert wait_for(lambda: len(registered(flowing)) == WORKERS, "the registrations of the new workers", 30)
 
 
 def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> None:
@@ -194,10 +178,9 @@ def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> No
     for fault in (kill_predictor, stop_zookeeper, kill_master):
         fault(flowing)
         flowing.wait_full()
-        wait_for(flowing.status, "an answer of the topology", 60)
-        wait_for(lambda: len(registered(flowing)) == WORKERS, "all workers to be registered", 30)
+        wait_for(flowing.status, "an answer of the topology")
     assert pids(flowing) == workers, "the data path was touched"
     epoch = flowing.client.topology(NAME).epoch
     kill(flowing.driver())
-    wait_for(lambda: flowing.client.topology(NAME).epoch > epoch, "another driver", 60)
-    flowing.wait_full(120)
+    wait_for(lambda: flowing.client.topology(NAME).epoch > epoch, "another driver")
+    flowing.wait_full()

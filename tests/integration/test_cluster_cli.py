@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import main
+from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import write_json
 from pasps.daemons.verbs import json_ready
 from pasps.errors import BrokenError, ClosedError
@@ -104,12 +106,20 @@ def test_the_development_cluster_is_found_by_its_file_while_it_is_up(master: Mas
     assert main(["status"]) == exit_codes.NOT_RUNNING
     assert master.asked == []
     (home / "cluster").mkdir()
-    write_json(home / "cluster" / "cluster.json", {"master": master.url, "token": TOKEN, "processes": []})
+    own = {"master": {"pid": os.getpid(), "process": started(os.getpid())}}
+    write_json(home / "cluster" / "cluster.json", {"master": master.url, "token": TOKEN, "processes": own})
     assert main(["status"]) == exit_codes.OK
-    assert master.paths()[0] == "GET /healthz"
+    assert master.asked[0] == ("GET", "/healthz", None, b""), "without the token: it is only asked whether it is there"
+    assert {token for _, _, token, _ in master.asked[1:]} == {f"Bearer {TOKEN}"}
     assert main(["status", "--master", master.url]) == exit_codes.OK, "its token too, when it is named by its address"
-    write_json(home / "cluster" / "cluster.json", {"master": nobody(), "token": TOKEN})
+    write_json(home / "cluster" / "cluster.json", {"master": nobody(), "token": TOKEN, "processes": own})
     assert main(["status"]) == exit_codes.NOT_RUNNING
+    del master.asked[:]
+    write_json(
+        home / "cluster" / "cluster.json", {"master": master.url, "token": TOKEN, "processes": {"master": {"pid": 1, "process": ""}}}
+    )
+    assert main(["status"]) == exit_codes.NOT_RUNNING
+    assert master.asked == [], "its master is dead, so somebody else listens there"
 
 
 @pytest.mark.parametrize(
@@ -129,6 +139,10 @@ def test_one_that_cannot_answer_says_why(master: Master, state: str, code: int, 
         assert said in capsys.readouterr().err
     master.verbs["activate"] = lambda _: {"state": "running"}
     assert main(["activate"]) == exit_codes.OK, "what is intended is kept until it can be done"
+    master.verbs["deactivate"] = lambda _: {"state": state, "wanted": "inactive"}
+    capsys.readouterr()
+    assert main(["deactivate"]) == exit_codes.OK
+    assert capsys.readouterr().out == f"doubling is {state}; it will be inactive when it runs\n"
 
 
 # ---- what they do
@@ -188,6 +202,7 @@ def test_top_goes_on_over_a_change_of_masters_and_ends_with_the_topology(master:
 
 def test_list_has_both(master: Master, home: Path, capsys: Shown) -> None:
     directory = runs_here(home, "here")
+    master.topologies["doubling"]["driver"]["policy"] = "presps"
     master.add("third", "waiting", "it waits for 2 more places", driver=None, workers=None)
     master.ended = [{"name": "old", "submitted": 500.0, "ended": 900.0, "summary": None}]
     assert main(["list"]) == exit_codes.OK
@@ -196,13 +211,14 @@ def test_list_has_both(master: Master, home: Path, capsys: Shown) -> None:
     assert [line.split()[:3] for line in lines[1:4]] == [
         ["here", "here", "running"], ["doubling", master.url, "running"], ["third", master.url, "waiting"],
     ]  # fmt: skip
+    assert [line.split()[-2:] for line in lines[2:4]] == [["presps", "-"], ["-", "-"]], "the policy, once its driver has said it"
     assert lines[4:] == ["third: waiting: it waits for 2 more places"]
     assert main(["list", "--all", "--json"]) == exit_codes.OK
     here, old, doubling, _ = json.loads(capsys.readouterr().out)
     assert (here["run_dir"], old["state"], old["ended"], old["pid"]) == (str(directory), "ended", 900.0, None)
     assert doubling == {
         "name": "doubling", "state": "running", "pid": 41, "host": "node-1", "started": 1000.0, "ended": None, "workers": 2,
-        "policy": None, "file": None, "run_dir": None, "master": master.url, "detail": "",
+        "policy": "presps", "file": None, "run_dir": None, "master": master.url, "detail": "",
     }  # fmt: skip
     assert main(["list", "--json", "--master", master.url]) == exit_codes.OK
     assert [found["name"] for found in json.loads(capsys.readouterr().out)] == ["doubling", "third"]

@@ -65,7 +65,7 @@ def test_a_topology_from_its_submission_to_its_end(
         assert "counting is running; watch it with `pasps top counting`" in capsys.readouterr().out
         with masters.master() as follower:
             # the follower sends to the leader
-            monkeypatch.setenv("PASPS_MASTER", follower)
+            monkeypatch.setenv("PASPS_MASTER", f"{follower},{first}")
             assert main(["status", "counting"]) == main(["activate"]) == called("logs", "--worker", "w1") == exit_codes.OK
             shown = capsys.readouterr().out
             assert shown.startswith("counting: running, up 0:00:03, in the cluster, driver ")

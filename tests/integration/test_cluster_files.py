@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
+import asyncio
 import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,9 +16,14 @@ from pasps.cli.main import main
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.plan import Plan
+from pasps.daemons.driver.driver_verbs import add_driver_verbs
+from pasps.daemons.run_record import RunState, write_json
+from pasps.daemons.topology_master import TopologyMaster
+from pasps.daemons.verbs import Verbs
 from pasps.errors import BrokenError, InvalidError, ProtocolError
 from tests.integration.fake_master import Master, RefusalError, known_master, runs_here
 from tests.integration.running import called
+from tests.unit.cli.builders import known_run
 from tests.unit.report.builders import made_up, write_run
 
 pytestmark = pytest.mark.integration
@@ -47,17 +52,23 @@ def test_explain_asks_the_topology(master: Master, capsys: Shown) -> None:
         assert capsys.readouterr().out == f"doubling, running, {master.url}/v1/topologies/doubling\nbecause of {given}\n"
 
 
-def files(**content: bytes) -> dict[str, Any]:
-    return {"files": {name.replace("_", "."): base64.b64encode(data).decode() for name, data in content.items()}}
+def keeps(master: Master, directory: Path) -> None:
+    """Let the topology have these files."""
+    verbs = Verbs()
+    add_driver_verbs(verbs, cast("TopologyMaster", None), directory)
+    for verb in ("files", "file"):
+        master.verbs[verb] = lambda arguments, verb=verb: asyncio.run(verbs.call(verb, arguments))  # type: ignore[misc]
 
 
 def told_files(name: str, _: object) -> dict[str, Any]:
-    return {"files": {name: ""}}
+    return {"files": {name: {"id": 1, "bytes": 0}}}
 
 
-def test_decisions_are_brought_here_for_json_and_replay(master: Master, capsys: Shown) -> None:
+def test_decisions_are_brought_here_for_json_and_replay(master: Master, home: Path, capsys: Shown) -> None:
     line = decision_log.written(Record(1, 1.7e9, 30.0, "cycle", "pa-sps", None, Plan({}, held="no snapshot")))
-    master.verbs["files"] = lambda _: files(decisions_jsonl=line + b"\n")
+    (home / "run").mkdir()
+    (home / "run" / "decisions.jsonl").write_bytes(line + b"\n")
+    keeps(master, home / "run")
     assert main(["explain", "doubling", "--json"]) == exit_codes.OK
     assert json.loads(capsys.readouterr().out)["number"] == 1
     assert main(["explain", "--replay"]) == exit_codes.OK
@@ -76,15 +87,52 @@ def test_explain_and_report_take_what_lives_before_what_is_over(master: Master, 
     assert "no topology named 'nonsense' runs in the cluster" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["explain", "counting"], ["report", "counting"], ["explain"], ["report"]])
+@pytest.mark.parametrize("left", [{"summary": {"run_dir": "/srv/driver/runs/counting-2"}}, {"summary": None}])
+def test_a_topology_that_ended_in_the_cluster_is_not_taken_for_an_older_run_here(
+    master: Master, home: Path, words: list[str], left: dict[str, Any], capsys: Shown
+) -> None:
+    older = write_run(home / "runs" / "counting-1", *made_up(40, 10))
+    write_json(older / "run.json", known_run("counting", RunState.ENDED, started=1000.0, ended=1500.0).record)
+    master.topologies.clear()
+    master.ended = [{"name": "counting", "submitted": 2000.0, "ended": 2500.0, **left}]
+    assert main(words) == exit_codes.INVALID
+    said = capsys.readouterr().err
+    assert f"topology 'counting' ended in the cluster at {master.url}" in said
+    assert ("/srv/driver/runs/counting-2" in said) == (left["summary"] is not None)
+    assert f"give its directory {older}" in said, "how to have the older one"
+    assert main([words[0], str(older)]) == exit_codes.OK
+    master.ended[0]["submitted"] = 900.0
+    assert main(words) == exit_codes.OK, "the run here is the newer one"
+
+
+def test_what_a_topology_of_a_cluster_on_this_machine_left_is_read(master: Master, home: Path, capsys: Shown) -> None:
+    run = write_run(home / "driver" / "runs" / "counting-7", *made_up(40, 10))
+    write_json(run / "run.json", known_run("counting", RunState.ENDED, started=2001.0, ended=2500.0).record)
+    master.topologies.clear()
+    master.ended = [{"name": "counting", "submitted": 2000.0, "ended": 2500.0, "summary": {"run_dir": str(run)}}]
+    for more in ([], ["--master", master.url]):
+        assert main(["explain", "counting", *more]) == exit_codes.OK
+        assert capsys.readouterr().out.startswith(f"counting, ended, {run}\n")
+        assert main(["report", "counting", "--json", *more]) == exit_codes.OK
+        assert json.loads(capsys.readouterr().out)["measures"]["samples"] == 40
+    write_json(run / "run.json", known_run("another", RunState.ENDED, started=2001.0, ended=2500.0).record)
+    assert main(["report", "counting"]) == exit_codes.INVALID, "a directory here of that path need not be the one there"
+
+
 def test_report_is_made_of_the_files_of_the_topology(master: Master, home: Path, capsys: Shown) -> None:
-    master.verbs["files"] = lambda _: files(run_json=b"{}")
+    (home / "run").mkdir()
+    (home / "run" / "run.json").write_bytes(b"{}")
+    keeps(master, home / "run")
     assert main(["report", "doubling", "--out", str(home / "out")]) == exit_codes.INVALID
     assert "expected metrics.jsonl in the directory of a run" in capsys.readouterr().err
-    run = write_run(home / "run", *made_up(40, 10))
-    master.verbs["files"] = lambda _: {"files": {path.name: base64.b64encode(path.read_bytes()).decode() for path in run.iterdir()}}
+    write_run(home / "run", *made_up(40, 10))
     assert main(["report", "--json", "--out", str(home / "out")]) == exit_codes.OK
     assert json.loads(capsys.readouterr().out)["measures"]["samples"] == 40
     assert (home / "out" / "report.html").is_file()
+    master.verbs["file"] = lambda _: {"content": "no base64!", "offset": 1}
+    assert main(["report"]) == exit_codes.BROKEN
+    assert "answered `file` with something else" in capsys.readouterr().err
     for name in ("../evil", ".hidden", "a/b", ""):
         master.verbs["files"] = partial(told_files, name)
         assert main(["report"]) == exit_codes.BROKEN

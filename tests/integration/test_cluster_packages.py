@@ -16,7 +16,7 @@ from pasps.daemons.dev_cluster import DevCluster
 from tests.integration.test_check_package import wheel
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of, submit
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 TOPOLOGY = """
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_everything_that_a_file_needs_is_there_on_every_worker(cluster: DevClust
     options = {"test.dir": str(tmp_path / "out")}
     file = project(tmp_path)
     submit(cluster, tmp_path, PackageRequest(file, name="shipped", options=options, workers=4, requirements=tmp_path / "requirements.txt"))
-    summary = wait_for(lambda: ended(cluster, "shipped"), "the end of the topology", 120)
+    summary = wait_for(lambda: ended(cluster, "shipped"), "the end of the topology")
     assert (summary["acked"], summary["reports"]) == (8, [])
     found = Counter(word for path in (tmp_path / "out").glob("*.words") for word in path.read_text().split())
     assert found == Counter(f"{word}{word}" for word in "one two three four five six seven eight".split())
@@ -84,10 +84,10 @@ def test_a_rebalance_restarts_the_workers_and_loses_nothing(cluster: DevCluster,
     build_package(PackageRequest(Path(counted.__file__), name="moved", options=options, workers=4), package)
     client = client_of(cluster)
     client.submit(package)
-    wait_for(lambda: state_of(cluster, "moved") == "running", "it to run", 90)
+    wait_for(lambda: state_of(cluster, "moved") == "running", "it to run")
     before = client.topology("moved")
     client.rebalance("moved", 2, {"step": 3}, 20.0)
-    wait_for(lambda: client.topology("moved").epoch > before.epoch and state_of(cluster, "moved") == "running", "it to run again", 120)
+    wait_for(lambda: client.topology("moved").epoch > before.epoch and state_of(cluster, "moved") == "running", "it to run again")
     status = client.call("moved", "status", {}, 10.0)
     assert len(status["workers"]) == 2
     assert {part["id"]: part["pool"] for part in status["components"]}["step"] == 3
@@ -97,7 +97,7 @@ def test_a_rebalance_restarts_the_workers_and_loses_nothing(cluster: DevCluster,
         arrivals.read()
         return len(arrivals.first) > 300
 
-    wait_for(goes_on, "tuples to arrive", 60)
+    wait_for(goes_on, "tuples to arrive")
     assert client.call("moved", "kill", {"wait": 20.0}, 90.0)["left"] == {}
     arrivals.read()
     assert (arrivals.missing(), arrivals.duplicates) == ([], 0), "a drain leaves nothing to be emitted again"

@@ -15,7 +15,7 @@ from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import InvalidError
 from tests.integration.test_cluster import START_SECONDS, client_of, state_of, submit
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +33,12 @@ def test_two_run_and_a_third_waits_for_room(cluster: DevCluster, tmp_path: Path)
         options = {counted.RATE: 100, counted.DIRECTORY: str(directory), "spark.executor.cores": 2}
         submit(cluster, directory, PackageRequest(Path(counted.__file__), name=name, options=options, workers=4))
         if name != "third":
-            wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run", 90)  # type: ignore[misc]
-    wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait", 60)
+            wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run")  # type: ignore[misc]
+    wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait")
     detail = client.topology("third").detail or ""
     assert detail.startswith("0 of 4 workers have a place; it waits for Spark, which was asked for 2 executors of 2 cores"), detail
     client.call("first", "kill", {"wait": 10.0}, 90.0)
-    wait_for(lambda: state_of(cluster, "third") == "running", "the third to run", 90)
+    wait_for(lambda: state_of(cluster, "third") == "running", "the third to run")
     for name in names[1:]:
         summary = client.call(name, "kill", {"wait": 20.0}, 90.0)
         assert summary["left"] == {}
@@ -75,7 +75,7 @@ def test_an_initialize_that_raises_is_told_and_not_tried_for_ever(cluster: DevCl
     )
     submit(cluster, tmp_path, PackageRequest(file, name="raises-late", workers=1))
     client = client_of(cluster)
-    wait_for(lambda: client.topology("raises-late").state == "failed", "the failure", 90)
+    wait_for(lambda: client.topology("raises-late").state == "failed", "the failure")
     assert "no database" in (client.topology("raises-late").detail or "")
     client.call("raises-late", "kill", {"wait": 0.0}, 60.0)
-    wait_for(lambda: "raises-late" not in [view.name for view in client.topologies()], "the end", 30)
+    wait_for(lambda: "raises-late" not in [view.name for view in client.topologies()], "the end")

@@ -200,6 +200,6 @@ def test_up_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
         assert "is up at" in up.stderr.readline()
         assert len(marked(home)) >= 3
         up.send_signal(signal.SIGTERM)
-        assert up.wait(30) == exit_codes.BY_SIGNAL + signal.SIGTERM
+        assert up.wait(100) == exit_codes.BY_SIGNAL + signal.SIGTERM
     assert names_of(home) == []
     assert not (home / "cluster.json").exists()

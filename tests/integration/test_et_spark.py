@@ -1,10 +1,9 @@
-"""`pasps et`: files read by Spark, bolts measured in its Python processes, the file that `pasps run` then takes; also on a cluster."""
+"""`pasps et`: files read by Spark, bolts measured in its Python processes, the file that `pasps run` then takes."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -15,9 +14,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.et import add, et
-from pasps.cluster.java import QUICK_JAVA
 from pasps.control.et_file import EtFile, OperatorTimes, et_path, parse, write_execution_times
-from pasps.daemons.dev_cluster import DevCluster
 from pasps.data.et_events import EventFile, read_events
 from pasps.errors import InvalidError
 from tests.integration.spark_fixture import spark  # noqa: F401 - a fixture
@@ -159,7 +156,7 @@ def test_the_file_is_written_and_a_run_takes_it_without_a_warning(spark: SparkSe
     assert charge.varies is not None
     assert (file_now.made_with["events"], file_now.made_with["passes"], file_now.topology) == (63, 2, "shop")
     run = subprocess.run(
-        [sys.executable, "-m", "pasps", "run", str(file), "--workers", "1"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "pasps", "run", str(file), "--workers", "1"], capture_output=True, text=True, timeout=200, check=False
     )
     assert run.returncode == exit_codes.OK, run.stderr
     assert "et.json" not in run.stderr
@@ -197,45 +194,3 @@ def test_nothing_is_measured_without_events(spark: SparkSession, tmp_path: Path,
     with pytest.raises(InvalidError, match=r"there is no event for any bolt \(orders gave none\), so nothing can be measured"):
         measured(str(written(tmp_path, "et_shop_four")))
     assert "asking orders for events, for at most 30 s\n" in capsys.readouterr().err
-
-
-# ---- a cluster
-
-
-COMMAND = (
-    "import sys; from argparse import ArgumentParser as A; from pasps.cli.et import add, et; p = A(); add(p); sys.exit(et(p.parse_args()))"
-)
-
-
-def test_on_a_cluster_the_code_is_shipped_and_each_pass_is_a_process_that_was_started(session_cluster: DevCluster, tmp_path: Path) -> None:
-    session_cluster.up()
-    file, elsewhere = written(tmp_path, "et_shop_five"), tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    # executors that looked where this process finds it would find something else
-    (tmp_path / "prices_of_et_shop_five.py").rename(elsewhere / "prices_of_et_shop_five.py")
-    words = [str(file), "--py-files", str(elsewhere / "prices_of_et_shop_five.py"), "-o", "orders=12", "--repeat", "1", "--rate", "1000"]
-    words += ["-o", f"command={tmp_path / 'command'}"]
-    properties = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.executor.memory": "512m",
-        "spark.driver.extraJavaOptions": " ".join(QUICK_JAVA),
-        "spark.executor.extraJavaOptions": " ".join(QUICK_JAVA),
-    }
-    conf = [word for key, value in properties.items() for word in ("--conf", f"{key}={value}")]
-    where = ["--master", session_cluster.state.spark, *conf]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *words, *where, "--skip", "store", "--json"],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
-    assert done.returncode == exit_codes.OK, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert told["operators"]["charge"]["selectivity"] == {"default": 2.0}
-    assert told["operators"]["total"]["samples"] == 12
-    assert "packed" in done.stderr
-    command = (tmp_path / "command").read_text()
-    assert "pyspark" in command
-    assert "daemon" not in command, "what it forks has the same addresses each time, and so the same luck"

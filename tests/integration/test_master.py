@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.integration.master_process import MasterProcess, end_driver, masters, package
-from tests.integration.running import until
+from tests.integration.running import PATIENCE_SECONDS, until
 from tests.integration.zookeeper_server import ZooKeeperServer
 
 pytestmark = pytest.mark.integration
@@ -36,7 +36,7 @@ def test_the_next_leader_adopts_what_runs(zookeeper: ZooKeeperServer, chroot: st
         drivers = {name: first.until_runs(name) for name in ("stays", "dies")}
 
         first.kill()
-        until(second.leads, lambda: f"the second to lead: {second.said()}", 20)
+        until(second.leads, lambda: f"the second to lead: {second.said()}")
         for name, driver in drivers.items():
             status, told = until(lambda name=name: _answered(second.ask("POST", f"{ALL}/{name}/verbs/status")), "an answer")  # type: ignore[misc]
             assert (status, told["result"]["pid"], told["result"]["epoch"]) == (200, driver["pid"], 1)
@@ -106,8 +106,8 @@ def test_what_cannot_be_started_says_why(zookeeper: ZooKeeperServer, chroot: str
             (away, "StoreUnavailableError"),
             (second, f"the master at http://127.0.0.1:{first.port} keeps packages where only it can read them"),
         ):
-            assert master.process.wait(20) != 0
+            assert master.process.wait(PATIENCE_SECONDS) != 0
             assert text in master.said()
             master.clean_up()
         first.process.send_signal(signal.SIGINT)
-        assert first.process.wait(10) == 0
+        assert first.process.wait(PATIENCE_SECONDS) == 0

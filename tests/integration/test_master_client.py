@@ -59,7 +59,7 @@ def test_a_package_is_sent_whole(master: Master, tmp_path: Path) -> None:
     package.write_bytes(b"PK" * 100_000)
     assert client(master.url).submit(package, said.append) == Submitted("counting", 2)
     assert master.asked[0][3] == package.read_bytes()
-    assert said == [f"sending 200,000 bytes to the master at {master.url} (--master)"]
+    assert said == [f"sending 200,000 bytes to the master at {master.url} (--master)", "sent; the master checks it"]
 
 
 def test_a_rebalance_says_all_of_it(master: Master) -> None:
@@ -72,7 +72,7 @@ def test_a_rebalance_says_all_of_it(master: Master) -> None:
 
 def test_a_follower_sends_to_the_leader_which_is_asked_from_then_on(master: Master) -> None:
     with serving(Master(leader=master.url)) as follower:
-        asking = client(follower.url)
+        asking = client(f"{follower.url},{master.url}")
         assert asking.topologies()[0].name == asking.topology("counting").name == "counting"
         assert follower.paths() == ["GET /v1/topologies"]
         assert [token for _, _, token, _ in master.asked] == [f"Bearer {TOKEN}"] * 2
@@ -82,14 +82,14 @@ def test_a_package_goes_to_the_leader_too(master: Master, tmp_path: Path) -> Non
     package = tmp_path / "package.zip"
     package.write_bytes(b"PK" * 1000)
     with serving(Master(leader=master.url)) as follower:
-        assert client(follower.url).submit(package).name == "counting"
+        assert client(f"{follower.url},{master.url}").submit(package).name == "counting"
     assert master.asked[0][3] == package.read_bytes()
 
 
 def test_when_the_leader_is_gone_the_given_address_is_asked_again(master: Master) -> None:
     with serving(Master()) as follower:
-        asking = client(follower.url)
         with serving(Master()) as first:
+            asking = client(f"{follower.url},{first.url},{master.url}")
             follower.leader = first.url
             assert asking.topologies() == []
         follower.leader = master.url
@@ -103,21 +103,52 @@ def test_a_leader_that_cannot_be_reached_from_here_is_named() -> None:
             with pytest.raises(
                 MasterAwayError, match=f"says that {leader} leads, which cannot be reached: .*; give an address of the leader"
             ):
-                client(follower.url).topologies()
+                client(f"{follower.url},{leader}").topologies()
 
 
 def test_masters_that_send_to_each_other_are_not_followed_for_ever() -> None:
     with serving(Master()) as one, serving(Master()) as other:
         one.leader, other.leader = other.url, one.url
         with pytest.raises(MasterAwayError, match="send to each other; there is no leader now"):
-            client(one.url).topologies()
+            client(f"{one.url},{other.url}").topologies()
         assert len(one.asked) + len(other.asked) == 5
 
 
-@pytest.mark.parametrize(("location", "said"), [("https://elsewhere:1", "not sent on to another scheme"), ("", "is no address")])
-def test_the_token_goes_to_no_other_scheme(location: str, said: str) -> None:
-    raw = f"HTTP/1.1 307 X\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
-    with serving(Master(raw=raw)) as odd, pytest.raises(ProtocolError, match=said):
+def test_of_several_masters_the_first_that_can_be_reached_is_asked(master: Master) -> None:
+    assert client(f"{nobody()}, {nobody()}/,{master.url}/").topologies()[0].name == "counting"
+    one, other = nobody(), nobody()
+    with pytest.raises(MasterAwayError, match=f"cannot be reached: {one}: Connection refused; {other}: Connection refused"):
+        client(f"{one},{other}").topologies()
+
+
+def test_neither_token_nor_package_follows_a_redirect_to_whom_the_user_did_not_name(tmp_path: Path) -> None:
+    package = tmp_path / "package.zip"
+    package.write_bytes(b"PK" * 1000)
+    with serving(Master()) as thief, serving(Master(leader=thief.url)) as follower:
+        asking = client(follower.url)
+        said = f"says that {thief.url} leads, which is not among the addresses given, so nothing .*--master {follower.url},{thief.url} "
+        for ask in (asking.topologies, lambda: asking.submit(package), lambda: asking.call("counting", "status")):
+            with pytest.raises(MasterAwayError, match=said):
+                ask()
+        assert thief.asked == []
+
+
+@pytest.mark.parametrize(
+    "location", ["https://{0}", "http://{0}.evil.example", "http://evil@{0}x", "//evil.example:1", "ftp://{0}", "http://{0}@evil:1"]
+)
+def test_a_redirect_to_something_like_a_master_is_not_followed(master: Master, location: str) -> None:
+    host = master.url.removeprefix("http://")
+    raw = f"HTTP/1.1 307 X\r\nLocation: {location.format(host)}/v1/topologies\r\nContent-Length: 0\r\n\r\n".encode()
+    with serving(Master(raw=raw)) as odd, pytest.raises(MasterAwayError, match="is not among the addresses given"):
+        client(f"{odd.url},{master.url}").topologies()
+    assert master.asked == []
+
+
+def test_a_redirect_to_nowhere_is_no_answer() -> None:
+    with (
+        serving(Master(raw=b"HTTP/1.1 307 X\r\nLocation: \r\nContent-Length: 0\r\n\r\n")) as odd,
+        pytest.raises(ProtocolError, match="is no address"),
+    ):
         client(odd.url).topologies()
 
 

@@ -27,7 +27,8 @@ from tests.integration.running import until
 
 pytestmark = pytest.mark.integration
 
-TOKEN = driver_token("t0ken", "counting")
+EPOCH = 3
+TOKEN = driver_token("t0ken", "counting", EPOCH)
 
 
 async def _echo(value: int = 1) -> dict[str, int]:
@@ -51,9 +52,9 @@ def verbs() -> Verbs:
 
 def test_verbs_are_passed_on_and_answers_come_back() -> None:
     async def body() -> None:
-        control = await ControlSocket.listen("127.0.0.1", verbs(), TOKEN)
+        control = await ControlSocket.listen("127.0.0.1", verbs(), "counting", EPOCH, TOKEN)
         assert control.address is not None
-        door = Door("counting", control.address, TOKEN)
+        door = Door("counting", EPOCH, control.address, TOKEN)
         answers = await asyncio.gather(*(call(door, "echo", {"value": value}, 5) for value in range(20)))
         assert [answer["value"] for answer in answers] == list(range(20))
         with pytest.raises(BusyError, match="not now"):
@@ -61,10 +62,11 @@ def test_verbs_are_passed_on_and_answers_come_back() -> None:
         with pytest.raises(TimeoutExpiredError, match=r"did not answer 'sleepy' within 0.2 s"):
             await call(door, "sleepy", {}, 0.2)
         assert await ask(door) is Contact.ANSWERS
-        other = Door("other", control.address, driver_token("t0ken", "other"))
-        assert await ask(other) is Contact.REFUSED
-        with pytest.raises(AuthenticationError):
-            await call(other, "echo", {}, 5)
+        for topology, epoch in (("other", EPOCH), ("counting", EPOCH - 1), ("counting", EPOCH + 1)):
+            other = Door(topology, epoch, control.address, driver_token("t0ken", topology, epoch))
+            assert await ask(other) is Contact.REFUSED
+            with pytest.raises(AuthenticationError):
+                await call(other, "echo", {}, 5)
         await control.close(0)
         assert await ask(door) is Contact.REFUSED
         with pytest.raises(DriverUnreachableError, match=r"the driver of topology 'counting' at 127.0.0.1"):
@@ -75,20 +77,20 @@ def test_verbs_are_passed_on_and_answers_come_back() -> None:
 
 def test_who_takes_connections_and_says_nothing_is_silent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        door = Door("counting", mute.getsockname()[:2], TOKEN)
+        door = Door("counting", EPOCH, mute.getsockname()[:2], TOKEN)
         assert asyncio.run(ask(door, 0.2)) is Contact.SILENT
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400\r\n", b'{"ok": 1}\n', b"null\n"])
 def test_who_speaks_something_else_is_no_driver(said: bytes) -> None:
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readline()
+        await reader.read(1)
         writer.write(said)
         writer.close()
 
     async def body() -> None:
         async with await asyncio.start_server(other, "127.0.0.1", 0) as server:
-            door = Door("counting", server.sockets[0].getsockname()[:2], TOKEN)
+            door = Door("counting", EPOCH, server.sockets[0].getsockname()[:2], TOKEN)
             assert await ask(door) is Contact.REFUSED
 
     asyncio.run(body())
@@ -138,6 +140,14 @@ def test_pools_that_cannot_be_are_refused(tmp_path: Path) -> None:
         check(tmp_path, TOPOLOGY, submission=Submission("later", "counting.py", pools={"count": 5000}))
 
 
+@pytest.mark.parametrize("by_its_code", [True, False])
+def test_more_workers_than_can_be_are_refused(tmp_path: Path, by_its_code: bool) -> None:
+    text = TOPOLOGY.replace("    lines =", "    config = {'topology.workers': 1000000}\n    lines =") if by_its_code else TOPOLOGY
+    wanted = None if by_its_code else Submission("later", "counting.py", workers=1_000_000)
+    with pytest.raises(RefusedPackageError, match=r"topology\.workers.*at most 100000, or null, got 1000000"):
+        check(tmp_path, text, submission=wanted)
+
+
 def test_a_file_that_never_ends_to_import_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedPackageError, match=r"was not made within 2 s; do what takes long in `initialize`"):
         check(tmp_path, f"import time\ntime.sleep(60)\n{TOPOLOGY}", 2.0)
@@ -152,6 +162,7 @@ HADOOP = """#!/bin/sh
 # a file system of Hadoop in a directory: hadoop fs -put FROM gs://bucket/TO
 set -e
 root=$(dirname "$0")
+[ "$2 $3" = "-D fs.permissions.umask-mode=077" ] && shift 2
 case "$2" in
     -mkdir) mkdir -p "$root/${4#gs://}" ;;
     -put) cp "$3" "$root/${4#gs://}" ;;

@@ -10,7 +10,9 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
-from pasps.cluster.store import StoreUnavailableError
+from pasps.cluster import layout
+from pasps.cluster.store import Entry, StoreUnavailableError
+from pasps.cluster.zookeeper_access import MasterAccess
 from pasps.cluster.zookeeper_server import LOOPBACK
 from pasps.cluster.zookeeper_store import open_store
 from pasps.errors import InvalidError
@@ -23,6 +25,9 @@ pytestmark = pytest.mark.integration
 
 LEADER = """
 import asyncio, sys
+from pasps.cluster import layout
+from pasps.cluster.store import Entry
+from pasps.cluster.zookeeper_access import MasterAccess
 from pasps.cluster.zookeeper_store import open_store
 
 async def lead():
@@ -79,7 +84,7 @@ def test_a_server_that_hangs_blocks_no_loop(zookeeper: ZooKeeperServer, chroot: 
             await store.create("/a", b"")
             stores.line(store).hold()
             calls = [*(store.write("/a", b"new") for _ in range(300)), store.register("/hosts/a", b"")]
-            outcomes = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 6)
+            outcomes = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
             assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
             stores.line(store).release()
             assert await store.write("/b", b"") == 0
@@ -158,6 +163,70 @@ def test_with_credentials_nobody_else_can_read(zookeeper: ZooKeeperServer, chroo
             assert {acl.id.scheme for path in paths for acl in client.get_acls(path)[0]} == {"digest"}
 
     asyncio.run(made())
+
+
+def test_a_driver_reaches_its_own_topology_alone(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    place, masters = zookeeper.connect + chroot, MasterAccess("pasps:secret")
+
+    async def body() -> None:
+        master = await open_store(place, "pasps:secret")
+        for name in ("mine", "other"):
+            await master.create(layout.topology(name), b"submitted")
+            await master.create(layout.desired(name), b"wanted")
+            await master.create(layout.launch(name), b"launched")
+        await master.register(layout.LEADER, b"leads")
+        driver = await open_store(place, masters.of_driver("mine"))
+        told = asyncio.Event()
+        driver.watch(layout.launch("mine"), told.set)
+        await asyncio.wait_for(told.wait(), 10)
+        assert [await driver.read(path("mine")) for path in (layout.topology, layout.desired, layout.launch)] == [
+            Entry(b"submitted", 0), Entry(b"wanted", 0), Entry(b"launched", 0)
+        ]  # fmt: skip
+        await driver.write(layout.table("mine"), b"table")
+        await driver.register(layout.alive("mine"), b"alive")
+        assert await driver.increment(layout.incarnation("mine", "w0")) == 1
+        for path in (layout.topology("mine"), layout.launch("mine"), *(path("other") for path in OF_TOPOLOGIES), layout.LEADER, "/new"):
+            with pytest.raises(InvalidError, match="refuses it"):
+                await driver.write(path, b"forged")
+            if "mine" not in path:
+                with pytest.raises(InvalidError, match="refuses it"):
+                    await driver.remove(path)
+        for path in (*(path("other") for path in OF_TOPOLOGIES), layout.LEADER, layout.TOPOLOGIES):
+            with pytest.raises(InvalidError, match="refuses it"):
+                await driver.read(path)
+        # the next one goes on with what this one made, and the master ends it all
+        successor = await open_store(place, masters.of_driver("mine"))
+        await successor.register(layout.alive("mine"), b"newer")
+        assert await successor.increment(layout.incarnation("mine", "w0")) == 2
+        assert await master.read(layout.table("mine")) == Entry(b"table", 0)
+        await master.remove(layout.topology("mine"))
+        assert await master.children(layout.TOPOLOGIES) == ["other"]
+        for store in (driver, successor, master):
+            await store.close()
+
+    asyncio.run(body())
+
+
+OF_TOPOLOGIES = (layout.topology, layout.desired, layout.launch)
+
+
+def test_credentials_close_a_chroot_that_was_made_by_hand_and_refuse_one_that_is_in_use(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    place = zookeeper.connect + chroot
+
+    async def body() -> None:
+        with kazoo(zookeeper.connect) as client:
+            client.create(chroot, b"")
+            await (await open_store(place, "pasps:secret")).close()
+            with pytest.raises(NoAuthError):
+                client.create(f"{chroot}/topologies", b"")
+            client.create(f"{chroot}-open/masters", b"", makepath=True)
+            with pytest.raises(InvalidError, match="was made without credentials, and is open to everybody; end its masters"):
+                await open_store(f"{place}-open", "pasps:secret")
+            client.delete(f"{chroot}-open", recursive=True)
+        with pytest.raises(InvalidError, match=r"credentials protect what is below a path, got the root; .* '.*/pasps'"):
+            await open_store(zookeeper.connect, "pasps:secret")
+
+    asyncio.run(body())
 
 
 def everything(client: KazooClient, path: str) -> list[str]:

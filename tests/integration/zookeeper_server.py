@@ -14,14 +14,14 @@ from pasps.cluster.zookeeper_server import LOOPBACK, ZooKeeperStartError, check_
 LOG_FILE = "zookeeper.log"
 """The server's output, in its directory."""
 
-START_SECONDS = 30.0
-_STOP_SECONDS = 10.0
+START_SECONDS = 100.0
+_STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 
 
 def free_port(host: str = LOOPBACK) -> int:
     """A port that nobody listens on, below those that outgoing connections get: it stays free while the server is away."""
-    for port in random.sample(range(20_000, 32_000), 50):
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 50):
         try:
             check_port(port, host)
         except ZooKeeperStartError:

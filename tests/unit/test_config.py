@@ -30,13 +30,17 @@ def test_an_unknown_key_is_refused_with_the_nearest_name() -> None:
         check({"pasps.wire.pikle": True}, "here")
 
 
+WORKERS = "an integer of at least 1 and at most 100000, or null"
+
+
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("topology.workers", "4", "must be an integer of at least 1, or null, got '4' (str)"),
-        ("topology.workers", 0, "must be an integer of at least 1, or null, got 0 (int)"),
-        ("topology.workers", 1.0, "must be an integer of at least 1, or null, got 1.0 (float)"),
-        ("topology.workers", True, "must be an integer of at least 1, or null, got True (bool)"),
+        ("topology.workers", "4", f"must be {WORKERS}, got '4' (str)"),
+        ("topology.workers", 0, f"must be {WORKERS}, got 0 (int)"),
+        ("topology.workers", 100_001, f"must be {WORKERS}, got 100001 (int)"),
+        ("topology.workers", 1.0, f"must be {WORKERS}, got 1.0 (float)"),
+        ("topology.workers", True, f"must be {WORKERS}, got True (bool)"),
         ("topology.debug", 1, "must be true or false, got 1 (int)"),
         ("topology.debug", None, "must be true or false, got None (NoneType)"),
         ("topology.message.timeout.secs", 0, "must be a number above 0, got 0 (int)"),
@@ -91,6 +95,8 @@ def test_what_is_no_mapping_or_no_name_is_refused() -> None:
         ("topology.debug=TRUE", ("topology.debug", True)),
         ("pasps.policy=pa-sps", ("pasps.policy", "pa-sps")),
         ("pasps.policy=null", ("pasps.policy", None)),
+        ("pasps.policy=none", ("pasps.policy", None)),
+        ("pasps.predictor=none", ("pasps.predictor", "none")),
         ("pasps.predictor=12", ("pasps.predictor", "12")),
         ("pasps.predictor.url=http://there:80/?a=b", ("pasps.predictor.url", "http://there:80/?a=b")),
         ("pasps.queue.share=paper", ("pasps.queue.share", "paper")),
@@ -112,9 +118,15 @@ def test_an_option_is_parsed_by_the_type_of_its_key(text: str, expected: tuple[s
     [
         ("topology.workers", "option: configuration key 'topology.workers' has no value; write key=value"),
         ("=3", "option: configuration key '=3' has no value; write key=value"),
-        ("topology.workers=many", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 'many'"),
+        (
+            "topology.workers=many",
+            "option: configuration key 'topology.workers' must be an integer of at least 1 and at most 100000, or null, got 'many'",
+        ),
         ("topology.debug=yes", "option: configuration key 'topology.debug' must be true or false, got 'yes'"),
-        ("topology.workers=0", "option: configuration key 'topology.workers' must be an integer of at least 1, or null, got 0 (int)"),
+        (
+            "topology.workers=0",
+            "option: configuration key 'topology.workers' must be an integer of at least 1 and at most 100000, or null, got 0 (int)",
+        ),
         ("pasps.queue.share=all", "option: configuration key 'pasps.queue.share' must be 'paper' or 'edge', or null, got 'all' (str)"),
         ("pasps.predictor=", "option: configuration key 'pasps.predictor' must be text, got '' (str)"),
         ("topology.debug=null", "option: configuration key 'topology.debug' must be true or false, got None (NoneType)"),

@@ -52,10 +52,12 @@ class ClusterHome:
                     self.path.rmdir()
             os.close(descriptor)
 
-    def prepare(self) -> None:
-        """Make the directories that parts want to find."""
+    def prepare(self, spark_defaults: str) -> None:
+        """Make the directories that parts want to find, and the file that Spark reads in them, which has its secret."""
         for name in (LOGS, ZOOKEEPER, f"{SPARK}/conf", f"{SPARK}/local", RECOVERY, MASTER, PACKAGES):
             (self.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(os.open(self.path / SPARK / "conf" / "spark-defaults.conf", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+            file.write(spark_defaults)
 
     def clear_recovery(self) -> None:
         """Forget what Spark's master wrote of workers that are all gone: it would wait for them."""

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from pasps.cluster.java import find_java
+from pasps.cluster.java import find_java, java_path
 from pasps.cluster.spark_daemons import (
     SparkInstallation,
     SparkMaster,
@@ -20,7 +20,8 @@ from pasps.cluster.spark_daemons import (
     master_command,
     worker_command,
 )
-from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.cluster.spark_java import ARCHIVE_VARIABLE, archive_of
+from pasps.cluster.tokens import SIGNING_VARIABLE, TOKEN_VARIABLE, ZOOKEEPER_VARIABLE
 from pasps.cluster.zookeeper_server import server_command
 from pasps.daemons import predictor_process
 from pasps.daemons.dev.home import MASTER, PACKAGES, RECOVERY, SPARK, ZOOKEEPER
@@ -94,13 +95,20 @@ def worker_name(number: int) -> str:
 
 def token_variables(state: ClusterState) -> dict[str, str]:
     """The secrets of a master, as it takes them."""
-    return {TOKEN_VARIABLE: state.token, predictor_process.TOKEN_VARIABLE: state.predictor_token}
+    return {
+        TOKEN_VARIABLE: state.token,
+        SIGNING_VARIABLE: state.signing_key,
+        ZOOKEEPER_VARIABLE: state.zookeeper_auth,
+        predictor_process.TOKEN_VARIABLE: state.predictor_token,
+    }
 
 
 def part_environment(spark: SparkInstallation, home: Path, inherited: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
     """The environment of a part: the cluster's mark, and nothing that speaks of another cluster."""
     kept = {name: value for name, value in inherited.items() if not name.startswith("PASPS_") or name in _KEPT_VARIABLES}
-    return {**environment(spark, home / SPARK, kept), MARK: str(home), **secrets}
+    java = java_path(inherited)
+    archive = {} if java is None else {ARCHIVE_VARIABLE: str(archive_of(java, spark, inherited))}
+    return {**environment(spark, home / SPARK, kept), MARK: str(home), **archive, **secrets}
 
 
 def parts_of(home: Path, state: ClusterState) -> list[Part]:
@@ -144,7 +152,7 @@ def _zookeeper(home: Path, state: ClusterState) -> Part:
         needs=(),
         # of the environment it wants the Java that was found, and PySpark's own jars
         command=lambda tools: server_command(home / ZOOKEEPER, port, HOST, {"PATH": os.path.dirname(tools.java)}),
-        probe=zookeeper_probe(port),
+        probe=zookeeper_probe(port, state.zookeeper_auth),
     )
 
 

@@ -6,20 +6,33 @@ import http.client
 import json
 import socket
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from pasps.cluster.spark_daemons import ask_master
 from pasps.cluster.zookeeper_server import is_serving
 from pasps.daemons.dev.ports import HOST
+from pasps.errors import BrokenError
 
 Probe = Callable[[], str | None]
 """None: it is up. Else what it does not do yet."""
 _SECONDS = 1.0
 
 
-def zookeeper_probe(port: int) -> Probe:
-    """It serves requests."""
-    return lambda: None if is_serving(port) else "it does not answer"
+def zookeeper_probe(port: int, credentials: str) -> Probe:
+    """It serves requests, of the cluster's user alone."""
+
+    def probe() -> str | None:
+        if not is_serving(port):
+            return "it does not answer"
+        try:
+            # only who brings a cluster up needs kazoo
+            import_module("pasps.cluster.zookeeper_access").close_to_others(f"{HOST}:{port}", credentials)
+        except BrokenError as error:
+            return str(error)
+        return None
+
+    return probe
 
 
 def spark_master_probe(ui_port: int) -> Probe:

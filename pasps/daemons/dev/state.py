@@ -13,7 +13,7 @@ from pasps.daemons.run_record import write_json
 from pasps.errors import InvalidError
 
 FILE_NAME = "cluster.json"
-SCHEMA = "pasps.cluster/1"
+SCHEMA = "pasps.cluster/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,11 @@ class ClusterState:
 
     master: str
     token: str
+    signing_key: str
     zookeeper: str
+    zookeeper_auth: str
     spark: str
+    spark_secret: str
     predictor: str
     predictor_token: str
     workers: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pasps.daemons.dev.parts import port_names
 from pasps.daemons.dev.ports import HOST, free_ports
@@ -45,14 +45,22 @@ def new_state(wanted: Wanted) -> ClusterState:
     return ClusterState(
         master=f"http://{HOST}:{ports['master']}",
         token=secrets.token_urlsafe(32),
+        signing_key=secrets.token_urlsafe(32),
         zookeeper=f"{HOST}:{ports['zookeeper']}{_CHROOT}",
+        zookeeper_auth=f"pasps:{secrets.token_urlsafe(32)}",
         spark=f"spark://{HOST}:{ports['spark-master']}",
+        spark_secret=secrets.token_urlsafe(32),
         predictor=f"http://{HOST}:{ports['predictor']}",
         predictor_token=secrets.token_urlsafe(32),
         workers=workers,
         cores=CORES if wanted.cores is None else wanted.cores,
         ports=ports,
     )
+
+
+def with_new_secrets(state: ClusterState) -> ClusterState:
+    """For a cluster of which nothing lives: whoever took its ports may have been told the old ones."""
+    return replace(state, token=secrets.token_urlsafe(32), predictor_token=secrets.token_urlsafe(32))
 
 
 def check_same(state: ClusterState, wanted: Wanted) -> None:

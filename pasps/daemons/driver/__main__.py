@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import sys
 
 from pasps.clock import SystemClock
-from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.cluster.spark_java import begin_java
 from pasps.cluster.zookeeper_store import open_store
-from pasps.daemons.driver.driver import Driver
-from pasps.daemons.driver.ending import CRASHED
-from pasps.daemons.driver.options import Secrets, parsed
-from pasps.daemons.predictor_process import TOKEN_VARIABLE as PREDICTOR_TOKEN_VARIABLE
+from pasps.daemons.driver.options import parsed, told_secrets
 from pasps.errors import PaspsError
-
-AUTH_VARIABLE = "PASPS_ZOOKEEPER_AUTH"
 
 _log = logging.getLogger("pasps.driver")
 
 
 async def _run() -> int:
     options = parsed()
-    # out of the environment, which the topology's own code can read
-    token, credentials = os.environ.pop(TOKEN_VARIABLE, ""), os.environ.pop(AUTH_VARIABLE, None)
-    secrets = Secrets(token, credentials, os.environ.pop(PREDICTOR_TOKEN_VARIABLE, None))
+    # at once: it takes longer than all that is to be loaded and read before it is needed
+    java = begin_java() if options.spark.startswith("spark://") else None
+    driver = importlib.import_module("pasps.daemons.driver.driver")
     try:
-        store = await open_store(options.zookeeper, credentials)
+        secrets = told_secrets(sys.stdin.buffer.read())
+        store = await open_store(options.zookeeper, secrets.access)
     except PaspsError as error:
         _log.error("%s", error)
-        return CRASHED
+        return int(driver.CRASHED)
     try:
-        return await Driver(options, store, secrets, SystemClock()).run()
+        return int(await driver.Driver(options, store, secrets, SystemClock(), java).run())
     finally:
         await store.close()
 

@@ -11,7 +11,7 @@ import logging
 import secrets
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from typing import Any
 from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.package_parts import split
+from pasps.cluster.spark_java import SparkJava
 from pasps.cluster.spark_launcher import SparkLauncher
 from pasps.cluster.store import Store, StoreUnavailableError
-from pasps.cluster.submission import submission_of
-from pasps.cluster.tokens import driver_token
+from pasps.cluster.submission import signed_submission
 from pasps.cluster.unpack import Unpacked, unpack
 from pasps.config import Settings
 from pasps.control.news import News
@@ -30,11 +30,11 @@ from pasps.control.statistics import left_over
 from pasps.daemons.control_socket import ControlSocket
 from pasps.daemons.driver.draining import drained
 from pasps.daemons.driver.driver_verbs import add_driver_verbs
-from pasps.daemons.driver.elasticity import elastic_config, elastic_view
+from pasps.daemons.driver.elasticity import elastic_config, elastic_view, policy_of
 from pasps.daemons.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
 from pasps.daemons.driver.latest import Latest
 from pasps.daemons.driver.options import DriverOptions, Secrets
-from pasps.daemons.driver.places import Parts, spark_job, waiting_text, worker_count
+from pasps.daemons.driver.places import Parts, follow_places, spark_job, worker_count
 from pasps.daemons.driver.standing import Standing
 from pasps.daemons.driver.store_keeper import StoreKeeper
 from pasps.daemons.driver.wanted import Wanted
@@ -50,17 +50,17 @@ from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
 
-_SAY_WAITING_SECONDS = 10.0
 _LAST_WRITE_SECONDS = 30.0
 
 
 class Driver:
     """States, as in the store: starting -> waiting -> running <-> inactive -> draining -> ended; failed. `run` is called once."""
 
-    def __init__(self, options: DriverOptions, store: Store, secret: Secrets, clock: Clock) -> None:
-        self._options, self._store, self._secrets, self._clock = options, store, secret, clock
+    def __init__(self, options: DriverOptions, store: Store, secret: Secrets, clock: Clock, java: SparkJava | None = None) -> None:
+        """`java` has begun already; None: it is started when it is known for what."""
+        self._options, self._store, self._secrets, self._clock, self._java = options, store, secret, clock, java
         self._name = options.topology
-        self._door = driver_token(secret.token, options.topology)
+        self._door = secret.door
         self._standing = Standing(Latest(store, layout.driver(options.topology)), options, clock)
         self._ending: Ending | None = None
         self._news = News()
@@ -91,6 +91,7 @@ class Driver:
             return CRASHED
         finally:
             await self._standing.close()
+            await asyncio.to_thread(_forget_packages, self._options)
 
     def _end(self, ending: Ending) -> None:
         """The first that ends it counts, unless a later one is for good, or in more of a hurry."""
@@ -106,10 +107,10 @@ class Driver:
         entry = await self._store.read(layout.topology(self._name))
         if entry is None or not entry.value:
             raise InvalidError(f"there is no submission of {self._name!r} in the store any more")
-        submission = submission_of(entry.value, layout.topology(self._name))
+        submission = signed_submission(entry.value, layout.topology(self._name), self._secrets.submission)
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
         blueprint = await asyncio.to_thread(load_package, unpacked, submission)
-        keeper = await StoreKeeper.load(self._store, self._name, self._options.zookeeper, self._secrets.zookeeper)
+        keeper = await StoreKeeper.load(self._store, self._name)
         self._keeper, secret = keeper, secrets.token_bytes(32)
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
@@ -118,7 +119,7 @@ class Driver:
         bind = Settings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:
-            await launcher.start()
+            await launcher.start(self._java)
             return await self._with_workers(TopologyMaster(blueprint, workers, launcher, self._clock, keeper), launcher, unpacked)
         finally:
             for task in list(self._tasks):
@@ -138,24 +139,24 @@ class Driver:
             self._standing.replaced = True
             raise BrokenError(f"driver {self._wanted.later} of {self._name} is there, this is only {self._options.epoch}")
         self._standing.restart = self._wanted.desired.restart
-        self._standing.say("starting")
+        self._standing.say("starting", "its driver reads the package and starts an application on Spark")
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._options.epoch)
         self._keep(self._wanted.follow(self._obey))
 
     async def _with_workers(self, master: TopologyMaster, launcher: SparkLauncher, unpacked: Unpacked) -> int:
         self._master = master
-        about = About(self._name, unpacked.submission.file, len(master.workforce.ids), dict(unpacked.submission.options))
+        policy = self._standing.policy = policy_of(master.blueprint)
+        about = About(self._name, unpacked.submission.file, len(master.workforce.ids), dict(unpacked.submission.options), policy)
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
             config = elastic_config(master.blueprint, unpacked.file, run, (self._options.predictor, self._secrets.predictor))
             master.elastic = Elastic(master, config, self._clock)
             self._standing.directory = run
-            verbs = TopologyVerbs(master, self._standing, self._kill)
+            verbs = TopologyVerbs(master, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
             verbs.elastic = lambda: elastic_view(master)
             add_driver_verbs(verbs, master, run.path)
-            door = await ControlSocket.listen(self._options.bind, verbs, self._door)
+            door = await ControlSocket.listen(self._options.bind, verbs, self._name, self._options.epoch, self._door)
             assert door.address is not None
             self._standing.address = self._options.advertise, door.address[1]
-            self._standing.say("starting")
             try:
                 return await self._live(master, launcher, run)
             finally:
@@ -165,10 +166,12 @@ class Driver:
     async def _live(self, master: TopologyMaster, launcher: SparkLauncher, run: RunDirectory) -> int:
         starting = asyncio.get_running_loop().create_task(master.start(awake=False))
         starting.add_done_callback(lambda _: self._news.tell())
-        while not starting.done() and self._ending is None:
-            told = await self._news.wait_until(lambda: starting.done() or self._ending is not None, _SAY_WAITING_SECONDS)
-            if not told and launcher.places_filled() < len(master.workforce.ids):
-                self._standing.say("waiting", waiting_text(launcher, len(master.workforce.ids), await launcher.failed_tasks()))
+        launcher.came = self._news.tell
+        follow = follow_places(launcher, len(master.workforce.ids), self._standing.say, self._news, self._clock)
+        telling = asyncio.get_running_loop().create_task(follow)
+        await self._news.wait_until(lambda: starting.done() or self._ending is not None, None)
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
         if not starting.done():
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
@@ -220,6 +223,8 @@ class Driver:
         stats: Stats | None = None
         if self._ending.code == ENDED:
             self._standing.enter(RunState.DRAINING)
+            if not self._ending.for_good:
+                self._standing.say("draining", "it is restarted then")
             left = {} if self._ending.reason == "finished" else await drained(master, lambda: self._ending, self._news)
             stats = await master.stats()
             left = left or (left_over(stats) if self._ending.reason != "finished" else {})
@@ -243,19 +248,31 @@ class Driver:
         await self._standing.last("ended", self._ending.reason, _LAST_WRITE_SECONDS if self._ending.for_good else 1.0)
         return self._ending.code
 
-    def _keep(self, coroutine: Any) -> None:
+    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Have it done meanwhile. What it raises ends this driver: one that hears nothing, or sees no end, must not live on."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _log.error("%s: a task of its driver failed", self._name, exc_info=error)
+            self._end(Ending(f"its driver failed, see its log: {type(error).__name__}: {error}"))
 
 
 def _opened(options: DriverOptions, sha256: str) -> tuple[Unpacked, Parts]:
     """The package for this process, and in the parts for workers."""
-    home, package = Path(options.home), Path(options.package)
-    for old in home.glob("package-*"):  # of drivers before this one, and of this one if it began once before
+    _forget_packages(options)
+    directory, package = Path(options.home) / f"package-{options.epoch}", Path(options.package)
+    unpacked = unpack(package, directory / "code", sha256=sha256)
+    return unpacked, split(package, directory / "parts")
+
+
+def _forget_packages(options: DriverOptions) -> None:
+    """Remove what was unpacked for this driver, and for those before it that could not do so."""
+    for old in Path(options.home).glob("package-*"):
         number = old.name.partition("-")[2]
         if number.isdecimal() and int(number) <= options.epoch:
             shutil.rmtree(old, ignore_errors=True)
-    directory = home / f"package-{options.epoch}"
-    unpacked = unpack(package, directory / "code", sha256=sha256)
-    return unpacked, split(package, directory / "parts")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +17,18 @@ from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import explained
 from pasps.daemons.topology_master import TopologyMaster
-from pasps.daemons.topology_verbs import TopologyVerbs
-from pasps.errors import PaspsError
+from pasps.daemons.verbs import Verbs
+from pasps.errors import BusyError, PaspsError
 from pasps.report.run_files import Log
 
-_MOST_FILE_BYTES = 32 << 20
+PART_BYTES = 1 << 20
+"""Of a file in one answer, before it is compressed; the files of a long run are hundreds of megabytes."""
 LINES = 100
 
 Lines = Annotated[int, Meta(ge=1, le=10_000)]
 
 
-def add_driver_verbs(verbs: TopologyVerbs, master: TopologyMaster, directory: Path) -> None:
+def add_driver_verbs(verbs: Verbs, master: TopologyMaster, directory: Path) -> None:
     """Add them; `directory` is that of the run."""
 
     async def logs(worker: str | None = None, lines: Lines = LINES, offset: Annotated[int, Meta(ge=0)] | None = None) -> dict[str, Any]:
@@ -33,8 +38,11 @@ def add_driver_verbs(verbs: TopologyVerbs, master: TopologyMaster, directory: Pa
         parts = await asyncio.gather(*(_part(master, name, lines) for name in master.workforce.ids))
         return {"worker": None, "host": "", "text": "".join(parts), "offset": 0}
 
-    async def files() -> dict[str, dict[str, str]]:
+    async def files() -> dict[str, dict[str, dict[str, int]]]:
         return {"files": await asyncio.to_thread(_files, directory)}
+
+    async def file(id: int, offset: Annotated[int, Meta(ge=0)] = 0) -> dict[str, Any]:
+        return await asyncio.to_thread(_part_of_file, directory, id, offset)
 
     async def explain(bolt: str | None = None, at: str | None = None) -> str:
         records: Log[Record] = Log(directory, "decisions", decision_log.read)
@@ -42,6 +50,7 @@ def add_driver_verbs(verbs: TopologyVerbs, master: TopologyMaster, directory: Pa
 
     verbs.add("logs", logs)
     verbs.add("files", files)
+    verbs.add("file", file)
     verbs.add("explain", explain)
 
 
@@ -53,14 +62,31 @@ async def _part(master: TopologyMaster, worker: str, lines: int) -> str:
     return f"==> {worker} on {master.workforce.hosts().get(worker, '?')} <==\n{found.text}"
 
 
-def _files(directory: Path) -> dict[str, str]:
-    """The newest part of each file, of whole lines."""
+def _of_run(directory: Path) -> Iterator[Path]:
+    return (path for path in sorted(directory.iterdir()) if path.suffix in (".json", ".jsonl") and path.is_file())
+
+
+def _files(directory: Path) -> dict[str, dict[str, int]]:
     found = {}
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in (".json", ".jsonl") or not path.is_file():
-            continue
-        data = path.read_bytes()
-        if len(data) > _MOST_FILE_BYTES:
-            data = data[-_MOST_FILE_BYTES:].partition(b"\n")[2]
-        found[path.name] = base64.b64encode(data).decode()
+    for path in _of_run(directory):
+        with suppress(FileNotFoundError):
+            about = path.stat()
+            found[path.name] = {"id": about.st_ino, "bytes": about.st_size}
     return found
+
+
+def _part_of_file(directory: Path, id: int, offset: int) -> dict[str, Any]:
+    """A part that is quickly written and read, however long the run. By its number, for a log gets another name when it is full.
+
+    Raises:
+        BusyError: it was replaced, as `run.json` is when the state changes, or dropped.
+    """
+    for path in _of_run(directory):
+        with suppress(FileNotFoundError), path.open("rb") as source:
+            about = os.fstat(source.fileno())
+            # the number of a file that is gone may be another one's by now; that is shorter
+            if about.st_ino == id and offset <= about.st_size:
+                source.seek(offset)
+                data = source.read(PART_BYTES)
+                return {"content": base64.b64encode(zlib.compress(data, 1)).decode(), "offset": offset + len(data)}
+    raise BusyError(f"file {id} of the run is not there any more; ask for its files again")

@@ -1,10 +1,16 @@
-"""What a driver is told on its command line."""
+"""What a driver is told: on its command line, and what is secret on its standard input."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import msgspec
+
+from pasps.cluster.tokens import driver_token, submission_key
+from pasps.cluster.zookeeper_access import DriverAccess, MasterAccess
+from pasps.errors import InvalidError
 
 _EVERYWHERE = ("0.0.0.0", "::")
 
@@ -26,11 +32,45 @@ class DriverOptions:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a driver is told by its environment: the masters' secret, `user:password` for ZooKeeper, the predictor's token."""
+    """What a driver is told on its standard input, as JSON, and no process that it starts can see: neither in its environment nor on its
+    command line.
 
-    token: str = field(default="", repr=False)
+    It runs its topology's code, so nothing of this opens anything of the masters or of another topology. `door` is what opens its
+    control port, `submission` what its submission is signed with, `zookeeper` its `user:password` there and `owner` whom it shares
+    its entries with, if there are any, `predictor` the predictor's token.
+    """
+
+    door: str = field(default="", repr=False)
+    submission: str = field(default="", repr=False)
     zookeeper: str | None = field(default=None, repr=False)
+    owner: str = field(default="", repr=False)
     predictor: str | None = field(default=None, repr=False)
+
+    @property
+    def access(self) -> DriverAccess | None:
+        """What it opens its session in ZooKeeper with."""
+        return None if self.zookeeper is None else DriverAccess(self.zookeeper, self.owner)
+
+
+def secrets_for(topology: str, epoch: int, token: str, signing: str, zookeeper: str | None, predictor: str | None) -> Secrets:
+    """What the masters, who have this token, this key and these credentials, give to that driver of a topology."""
+    access = None if zookeeper is None else MasterAccess(zookeeper).of_driver(topology)
+    door, key = driver_token(token, topology, epoch), submission_key(signing, topology)
+    return Secrets(door, key, access.credentials if access else None, access.owner if access else "", predictor)
+
+
+def told_secrets(said: bytes) -> Secrets:
+    """Read them.
+
+    Raises:
+        InvalidError: they are none.
+    """
+    try:
+        return msgspec.json.decode(said, type=Secrets)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # not what was said: it may be secret
+        problem = "expected its secrets as JSON on standard input, got something else"
+        raise InvalidError(f"driver: {problem}; it is started by `pasps master`") from None
 
 
 def parsed(words: Sequence[str] | None = None) -> DriverOptions:

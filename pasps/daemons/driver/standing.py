@@ -14,7 +14,8 @@ from pasps.daemons.run_record import RunState
 
 
 class Standing:
-    """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began.
+    """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began,
+    `policy` who decides on replicas, once that is known.
 
     Once it is `replaced` nothing more is said: the entry is another driver's.
     """
@@ -22,6 +23,7 @@ class Standing:
     def __init__(self, entry: Latest, options: DriverOptions, clock: Clock) -> None:
         self.address: tuple[str, int] | None = None
         self.restart = 0
+        self.policy = ""
         self.replaced = False
         self.directory: RunDirectory | None = None
         self._entry, self._options, self._clock = entry, options, clock
@@ -45,7 +47,15 @@ class Standing:
         self._entry.put(
             encoded(
                 DriverRecord(
-                    options.epoch, socket.gethostname(), os.getpid(), self.address, state, detail, self._clock.wall(), self.restart
+                    options.epoch,
+                    socket.gethostname(),
+                    os.getpid(),
+                    self.address,
+                    state,
+                    detail,
+                    self._clock.wall(),
+                    self.restart,
+                    self.policy,
                 )
             )
         )

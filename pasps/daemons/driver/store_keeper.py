@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -15,7 +15,6 @@ from pasps.cluster import layout
 from pasps.cluster.store import Store, Watch
 from pasps.daemons.driver.latest import Latest
 from pasps.daemons.keeper import Resume
-from pasps.daemons.messages import Address, RegisterAt
 from pasps.errors import PaspsError
 
 _log = logging.getLogger(__name__)
@@ -30,28 +29,26 @@ _POSITION_SECONDS = 1.0
 class StoreKeeper:
     """Made by `load`. Belongs to one event loop."""
 
-    def __init__(self, store: Store, name: str, connect: str, credentials: str | None) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         self.resume = Resume()
         self._store, self._name = store, name
-        self._connect, self._credentials = connect, credentials
         self._table = Latest(store, layout.table(name))
         self._assignment = Latest(store, layout.assignment(name))
         self._positions = Latest(store, layout.positions(name), _POSITION_SECONDS)
         self._incarnations: dict[str, int] = {}
         self._places: Mapping[str, str] = {}
-        self._registered: dict[str, Address] = {}
         self._reading: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._watch: Watch
 
     @classmethod
-    async def load(cls, store: Store, name: str, connect: str, credentials: str | None) -> StoreKeeper:
+    async def load(cls, store: Store, name: str) -> StoreKeeper:
         """With what the driver before this one left.
 
         Raises:
             StoreUnavailableError: the store is away.
         """
-        self = cls(store, name, connect, credentials)
+        self = cls(store, name)
         table = await self._read(layout.table(name), ActivationTable)
         positions = await self._read(layout.positions(name), dict[int, bytes])
         components = {} if table is None else table.components
@@ -59,8 +56,8 @@ class StoreKeeper:
         self.resume = Resume(0 if table is None else table.version, active, positions or {})
         for worker in await store.children(layout.incarnations(name)):
             self._incarnations[worker] = await self._read(layout.incarnation(name, worker), int) or 0
-        self._watch = store.watch(layout.workers(name), self._changed.set)
-        self._reading = asyncio.get_running_loop().create_task(self._follow_registrations())
+        self._watch = store.watch(layout.incarnations(name), self._changed.set)
+        self._reading = asyncio.get_running_loop().create_task(self._follow_counters())
         return self
 
     async def close(self, *, keep: bool = True) -> None:
@@ -110,26 +107,10 @@ class StoreKeeper:
         """See `Keeper`."""
         self._positions.put(msgspec.json.encode(positions))
 
-    def addresses(self, workers: Iterable[str]) -> Mapping[str, Address]:
-        """See `Keeper`."""
-        return {worker: self._registered[worker] for worker in workers if worker in self._registered}
-
-    def register_at(self, worker: str, incarnation: int) -> RegisterAt | None:
-        """See `Keeper`."""
-        return RegisterAt(self._connect, self._credentials, layout.registration(self._name, worker, incarnation))
-
-    async def _follow_registrations(self) -> None:
-        path = layout.workers(self._name)
+    async def _follow_counters(self) -> None:
         while True:
             with suppress(PaspsError):
                 await self._tell_counters()
-                found: dict[str, Address] = {}
-                for entry in await self._store.children(path):
-                    worker = entry.rpartition("-")[0]
-                    address = await self._read(f"{path}/{entry}", Address)
-                    if address is not None and address.incarnation > found.get(worker, Address("", 0, 0)).incarnation:
-                        found[worker] = address
-                self._registered = found
             await self._changed.wait()
             self._changed.clear()
 
@@ -146,6 +127,6 @@ class StoreKeeper:
             return None
         try:
             return msgspec.json.decode(entry.value, type=kind)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             _log.error("%s holds something else, and is not used: %s", path, error)
             return None

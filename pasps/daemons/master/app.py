@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from pasps.cluster.store import Store
+from pasps.config import MOST_WORKERS
 from pasps.daemons.master.answers import answer_http, answer_pasps, answer_rest
 from pasps.daemons.master.body import read_json, save
 from pasps.daemons.master.endings import Endings
@@ -25,7 +26,7 @@ from pasps.daemons.master.topologies import Topologies
 from pasps.daemons.master.views import as_json
 from pasps.errors import PaspsError
 
-_AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)]
 
 
 class _RebalanceBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -109,7 +110,7 @@ class _Routes:
     async def verb(self, name: str, verb: str, request: Request) -> Response:
         arguments: Mapping[str, Any] = await read_json(request, dict[str, Any])
         result = await self._parts.topologies.verb(name, verb, arguments)
-        # it may be megabytes of files
+        # it may be megabytes: status, or a part of a file
         return Response(msgspec.json.encode({"result": result}), media_type="application/json")
 
     async def rebalance(self, name: str, request: Request) -> JSONResponse:

@@ -25,7 +25,7 @@ from pasps.daemons.master.topologies import Topologies
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a master works with. `incoming` is a directory for packages on their way in."""
+    """What a master works with. `incoming` is a directory for packages on their way in; `signing` is the token where it is empty."""
 
     packages: Packages
     processes: Drivers
@@ -33,6 +33,7 @@ class Means:
     clock: Clock
     incoming: Path
     check: Check = check_package
+    signing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,16 @@ class Master:
 def assemble(store: Store, me: Member, means: Means) -> Master:
     """A master that has not begun."""
     leadership = Leadership(store, f"{me.host}-{token_hex(4)}", me)
-    locks, token, clock = Locks(), means.token, means.clock
+    locks, token, clock, signing = Locks(), means.token, means.clock, means.signing or means.token
 
     def leads() -> bool:
         return leadership.leads
 
     endings = Endings(store, means.packages, clock, leads)
-    reconciler = Reconciler(store, means.processes, means.packages, endings, locks, token, clock)
+    reconciler = Reconciler(store, means.processes, means.packages, endings, locks, token, signing, clock)
     check = FewAtOnce(means.check)
-    submissions = Submissions(store, means.packages, leadership, clock, reconciler.wake, check)
-    intents = Intents(store, locks, leads, reconciler.wake)
-    topologies = Topologies(store, reconciler, endings, intents, token, clock)
+    submissions = Submissions(store, means.packages, leadership, signing, clock, reconciler.wake, check)
+    intents = Intents(store, locks, signing, leads, reconciler.wake)
+    topologies = Topologies(store, reconciler, endings, intents, token, signing, clock)
     rebalances = Rebalances(store, intents, means.packages, check, means.incoming)
     return Master(leadership, reconciler, Parts(store, leadership, submissions, topologies, rebalances, endings, means.incoming))

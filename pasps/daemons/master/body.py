@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -62,7 +63,7 @@ class _Sink:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = path.open("xb")
+            self._file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
         except OSError as error:
             raise BrokenError(f"the package cannot be written to {path.parent}: {error.strerror}") from error
         self._hash = hashlib.sha256()

@@ -1,8 +1,9 @@
-"""Asks a topology's driver, over its control port: a line of JSON out, a line of JSON in. One connection for each request."""
+"""Asks a topology's driver, over its control port: a handshake, a line of JSON out, a line of JSON in. One connection for each request."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,25 +11,36 @@ from typing import Any
 
 import msgspec
 
+from pasps.cluster.submission import DriverRecord
+from pasps.cluster.tokens import driver_token
+from pasps.daemons.control_socket import DRIVER, MASTER, prove
 from pasps.daemons.master.decide import Contact
 from pasps.daemons.master.failures import DriverUnreachableError
 from pasps.daemons.verbs import result_of
 from pasps.errors import AuthenticationError, BusyError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.transport import handshake
+from pasps.transport.handshake import Identity, Incarnations
 
 CONNECT_SECONDS = 3.0
 ASK_SECONDS = 1.5
-MOST_ANSWER_BYTES = 512 << 20
-"""The files of a run may be many."""
-HELLO = "hello"
+MOST_ANSWER_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The control port of a topology's driver, and what opens it."""
+    """The control port of one driver of a topology, and what opens it."""
 
     topology: str
+    epoch: int
     address: tuple[str, int]
     token: str = field(repr=False)
+
+
+def door_of(topology: str, record: DriverRecord, token: str) -> Door | None:
+    """That of the driver which wrote the record; None: it has not said yet where it listens. `token` is the masters'."""
+    if record.address is None:
+        return None
+    return Door(topology, record.epoch, record.address, driver_token(token, topology, record.epoch))
 
 
 async def call(door: Door, verb: str, arguments: Mapping[str, Any], seconds: float) -> Any:
@@ -70,8 +82,10 @@ async def _opened(door: Door, seconds: float) -> AsyncIterator[tuple[asyncio.Str
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection(*door.address, limit=MOST_ANSWER_BYTES)
     try:
-        async with asyncio.timeout(seconds):
-            await _exchange(door, reader, writer, HELLO, {"token": door.token})
+        me = Identity(door.topology, MASTER, 0)
+        steps = handshake.dialer(me, door.token.encode(), secrets.token_bytes(handshake.NONCE_BYTES), Incarnations(), DRIVER)
+        # both sides do: who has taken the port of a driver that is gone learns nothing
+        await prove(steps, reader, writer, seconds)
         yield reader, writer
     finally:
         writer.transport.abort()

@@ -8,11 +8,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from pasps.cluster.tokens import TOKEN_VARIABLE
+import msgspec
+
+from pasps.cluster.tokens import PREDICTOR_VARIABLE, SECRET_VARIABLES
+from pasps.daemons.driver.options import Secrets, secrets_for
 from pasps.daemons.master.decide import OwnDriver
 from pasps.daemons.master.home import Home
 from pasps.daemons.master.settings import Settings
@@ -36,11 +40,12 @@ def driver_command(settings: Settings, name: str, epoch: int, package: str, dire
     return words
 
 
-def environment(token: str) -> dict[str, str]:
-    """This process's own, with the secret, and with this package to be found wherever it was found here, installed or not."""
+def environment() -> dict[str, str]:
+    """This process's own, without its secrets, and with this package to be found wherever it was found here, installed or not."""
     root = str(Path(__file__).parents[3])
     paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), TOKEN_VARIABLE: token}
+    kept = {name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES}
+    return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 class Drivers(Protocol):
@@ -57,6 +62,9 @@ class Drivers(Protocol):
 
     def reap(self) -> None:
         """Let go of those that ended and that nobody asks for any more."""
+
+    async def clear(self, name: str) -> None:
+        """Remove what drivers of a topology that is over have unpacked; what they wrote stays."""
 
     async def keep_only(self, names: Collection[str]) -> None:
         """Remove what drivers of all other topologies left."""
@@ -103,11 +111,17 @@ class DriverProcesses:
         """See Drivers."""
         self._replaced = [process for process in self._replaced if process.poll() is None]
 
+    async def clear(self, name: str) -> None:
+        """See Drivers."""
+        await self._remove(lambda: self._home.set_packages_aside(name))
+
     async def keep_only(self, names: Collection[str]) -> None:
         """See Drivers."""
+        await self._remove(lambda: self._home.set_aside({*names, *self._processes}))
+
+    async def _remove(self, set_aside: Callable[[], Path]) -> None:
         try:
-            aside = self._home.set_aside({*names, *self._processes})
-            await asyncio.to_thread(shutil.rmtree, aside)
+            await asyncio.to_thread(shutil.rmtree, set_aside())
         except OSError as error:
             _log.warning("old directories cannot be removed: %s", error)
 
@@ -125,14 +139,23 @@ class DriverProcesses:
         command = [*self._program, *driver_command(self._settings, name, epoch, package, directory)]
         output = os.open(self._home.driver_output(name, epoch), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env=environment(self._token),
+                env=environment(),
                 cwd=directory,
                 start_new_session=True,
             )
         finally:
             os.close(output)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin as told:  # that it has ended already is seen soon enough
+            told.write(msgspec.json.encode(self._secrets(name, epoch)))  # less than a pipe takes, so it does not wait
+        return process
+
+    def _secrets(self, name: str, epoch: int) -> Secrets:
+        settings = self._settings
+        signing = settings.signing_key or self._token
+        return secrets_for(name, epoch, self._token, signing, settings.zookeeper_auth, os.environ.get(PREDICTOR_VARIABLE))

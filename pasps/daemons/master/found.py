@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from pasps.cluster import layout
 from pasps.cluster.store import Entry, Store
-from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, driver_of, submission_of
+from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, driver_of, signed_submission
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import records
 from pasps.daemons.master.records import Launch, decoded
 from pasps.errors import InvalidError
@@ -66,8 +67,9 @@ def with_restart(desired: Desired, submission: Submission | None) -> Desired:
     return replace(desired, restart=submission.restart, wait=submission.wait)
 
 
-async def find(store: Store, name: str) -> Found | None:
-    """Read it all; None when there is nothing of that name. What cannot be understood is None, and said in `problem`.
+async def find(store: Store, name: str, signing: str) -> Found | None:
+    """Read it all; None when there is nothing of that name. What cannot be understood is None, and said in `problem`; so is a submission
+    that no master with this key wrote.
 
     Raises:
         StoreUnavailableError: the store cannot be reached.
@@ -84,7 +86,8 @@ async def find(store: Store, name: str) -> Found | None:
     if entry is None:
         return None
     problems: list[str] = []
-    submission = _understood(entry if entry.value else None, submission_of, paths[0], problems)
+    key = submission_key(signing, name)
+    submission = _understood(entry if entry.value else None, lambda value, where: signed_submission(value, where, key), paths[0], problems)
     last = _understood(launch, _launch_of, paths[4], problems)
     registered = _understood(alive, _alive_of, paths[3], problems)
     return Found(

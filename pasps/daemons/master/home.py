@@ -76,6 +76,14 @@ class Home:
                 directory.replace(aside / directory.name)
         return aside
 
+    def set_packages_aside(self, name: str) -> Path:
+        """The same with what drivers of a topology have unpacked, and could not remove; what they wrote stays."""
+        aside = self.incoming / f"old-{secrets.token_hex(8)}"
+        aside.mkdir()
+        for directory in self.driver(name).glob("package-*"):
+            directory.replace(aside / directory.name)
+        return aside
+
     def token(self) -> str:
         """This master's own secret, made the first time; only its user can read the file.
 
@@ -114,6 +122,7 @@ class Home:
         shutil.rmtree(self.incoming, ignore_errors=True)
         for directory in (self.incoming, self.packages, self._topologies):
             directory.mkdir(exist_ok=True, mode=0o700)
+            directory.chmod(0o700)  # it may have been there, for others too
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

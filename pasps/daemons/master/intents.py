@@ -9,7 +9,8 @@ from typing import Any
 
 from pasps.cluster import layout
 from pasps.cluster.store import ConflictError, Store
-from pasps.cluster.submission import Desired, Submission, desired_of, encoded, submission_of
+from pasps.cluster.submission import Desired, Submission, desired_of, encoded, signed, signed_submission
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.master.failures import NotLeadingError, UnknownTopologyError
 from pasps.daemons.master.found import Found, find, with_restart
 from pasps.daemons.master.locks import Locks
@@ -24,8 +25,8 @@ TRIES = 8
 class Intents:
     """For the leader. `wake` tells whoever acts on them."""
 
-    def __init__(self, store: Store, locks: Locks, leads: Callable[[], bool], wake: Callable[[], None]) -> None:
-        self._store, self._locks, self._leads, self._wake = store, locks, leads, wake
+    def __init__(self, store: Store, locks: Locks, signing: str, leads: Callable[[], bool], wake: Callable[[], None]) -> None:
+        self._store, self._locks, self._signing, self._leads, self._wake = store, locks, signing, leads, wake
 
     async def find(self, name: str) -> Found:
         """That topology.
@@ -33,7 +34,7 @@ class Intents:
         Raises:
             UnknownTopologyError: there is none.
         """
-        found = await find(self._store, name) if is_name(name) else None
+        found = await find(self._store, name, self._signing) if is_name(name) else None
         if found is None or not is_there(found):
             raise UnknownTopologyError(name)
         return found
@@ -87,7 +88,7 @@ class Intents:
             if not self._leads():
                 raise _leads_no_more()
             try:
-                await self._store.write(layout.topology(name), encoded(checked), version)
+                await self._store.write(layout.topology(name), signed(checked, submission_key(self._signing, name)), version)
             except ConflictError:
                 return False
         self._wake()
@@ -98,7 +99,7 @@ class Intents:
         entry = await self._store.read(layout.topology(name))
         if entry is None or not entry.value:
             raise UnknownTopologyError(name)
-        submission = submission_of(entry.value, layout.topology(name))
+        submission = signed_submission(entry.value, layout.topology(name), submission_key(self._signing, name))
         restart = max(found.wanted.restart, submission.restart) + 1
         return replace(change(submission), restart=restart), entry.version
 

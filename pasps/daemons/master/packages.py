@@ -1,6 +1,7 @@
 """Where packages are kept so that every driver and node can read them: a directory, or a location of a Hadoop file system.
 
-Each submission has a file of its own, never written again. Bound to an event loop, which nothing here blocks.
+Each submission has a file of its own, which only its owner can read, never written again. Of what the store names only what `keep`
+can have returned is read or removed. Bound to an event loop, which nothing here blocks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pasps.errors import BrokenError, InvalidError
 
 _log = logging.getLogger(__name__)
 
+_FOR_OWNER = ("-D", "fs.permissions.umask-mode=077")
 HADOOP_SECONDS = 120.0
 """A Java runtime must start, and hundreds of megabytes travel."""
 
@@ -35,13 +37,13 @@ class Packages(Protocol):
         """
 
     async def remove(self, package: str) -> None:
-        """Remove one that `keep` returned; nothing happens when it is gone, and a failure is only logged."""
+        """Remove one that `keep` returned; nothing happens when it is gone, and what is none or cannot be removed is only logged."""
 
     async def local(self, package: str) -> str:
         """A path of this machine where one can be read.
 
         Raises:
-            BrokenError: it cannot be fetched.
+            BrokenError: it cannot be fetched, or is not below this place.
         """
 
 
@@ -73,7 +75,7 @@ class DirectoryPackages:
 
     def __init__(self, directory: Path) -> None:
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise InvalidError(f"--packages {directory}: cannot be made: {error.strerror}; give another location") from error
         if not os.access(directory, os.W_OK | os.X_OK):
@@ -92,12 +94,16 @@ class DirectoryPackages:
     async def remove(self, package: str) -> None:
         """See Packages."""
         try:
-            await asyncio.to_thread(Path(package).unlink, missing_ok=True)
+            await asyncio.to_thread(Path(await self.local(package)).unlink, missing_ok=True)
+        except BrokenError as error:
+            _log.warning("not removed: %s", error)
         except OSError as error:
             _log.warning("package %s cannot be removed: %s", package, error.strerror)
 
     async def local(self, package: str) -> str:
         """See Packages."""
+        if Path(package).parent != self._directory or not _is_file_name(Path(package).name):
+            raise _elsewhere(package, str(self._directory))
         return package
 
 
@@ -122,8 +128,8 @@ class HadoopPackages:
 
     async def remove(self, package: str) -> None:
         """See Packages."""
-        self._cached(package).unlink(missing_ok=True)
         try:
+            self._cached(package).unlink(missing_ok=True)
             await self._do(f"package {package} cannot be removed", "-rm", "-f", "-skipTrash", package)
         except BrokenError as error:
             _log.warning("%s", error)
@@ -138,11 +144,14 @@ class HadoopPackages:
         return str(target)
 
     def _cached(self, package: str) -> Path:
-        return self._cache / package.rpartition("/")[2]
+        location, _, name = package.rpartition("/")
+        if location != self._location or not _is_file_name(name):
+            raise _elsewhere(package, self._location)
+        return self._cache / name
 
     async def _do(self, failure: str, *words: str) -> None:
         try:
-            result = await run_child([self._command, "fs", *words], HADOOP_SECONDS)
+            result = await run_child([self._command, "fs", *_FOR_OWNER, *words], HADOOP_SECONDS)
         except OSError as error:
             raise BrokenError(f"{failure}: {self._command}: {error.strerror}") from error
         if result.code != 0:
@@ -161,10 +170,19 @@ def _file_name(name: str, sha256: str) -> str:
     return f"{name}-{sha256[:16]}-{secrets.token_hex(4)}.zip"
 
 
+def _is_file_name(name: str) -> bool:
+    return name.endswith(".zip") and not name.startswith(".")
+
+
+def _elsewhere(package: str, location: str) -> BrokenError:
+    cure = "start the masters with the --packages that it was submitted under, or kill it and submit it again"
+    return BrokenError(f"package {package!r} is not among the packages in {location}, so it is not used; {cure}")
+
+
 def _copy(source: Path, target: Path) -> None:
     scratch = target.with_name(f".{target.name}.part")
     try:
-        with source.open("rb") as given, scratch.open("wb") as out:
+        with source.open("rb") as given, open(os.open(scratch, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as out:
             shutil.copyfileobj(given, out, 1 << 20)
             out.flush()
             os.fsync(out.fileno())

@@ -14,10 +14,9 @@ from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import ConflictError, Store, StoreUnavailableError, Watch
 from pasps.cluster.submission import Desired, DriverRecord, desired_of, encoded
-from pasps.cluster.tokens import driver_token
 from pasps.daemons.master import records
 from pasps.daemons.master.decide import Action, OwnDriver, Seen, Track, decide, must_ask
-from pasps.daemons.master.driver_client import Door, ask
+from pasps.daemons.master.driver_client import ask, door_of
 from pasps.daemons.master.driver_process import Drivers
 from pasps.daemons.master.endings import Endings
 from pasps.daemons.master.found import Found, find, with_restart
@@ -44,10 +43,12 @@ class Reconciler:
         endings: Endings,
         locks: Locks,
         token: str,
+        signing: str,
         clock: Clock,
     ) -> None:
         self._store, self._processes, self._packages, self._endings = store, processes, packages, endings
-        self._locks, self._token, self._clock, self._leads = locks, token, clock, endings.leads
+        self._locks, self._token, self._signing = locks, token, signing
+        self._clock, self._leads = clock, endings.leads
         self._tracks: dict[str, Track] = {}
         self._watches: dict[str, list[Watch]] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
@@ -121,7 +122,7 @@ class Reconciler:
             del self._looks[name]
 
     async def _reconcile(self, name: str) -> None:
-        found = await find(self._store, name)
+        found = await find(self._store, name, self._signing)
         if found is None or not self._leads():
             return
         seen = await self._seen(found)
@@ -136,8 +137,7 @@ class Reconciler:
         record = found.newest_record
         gone = record is not None and record.host == host() and record.pid > 0 and started(record.pid) is None
         seen = Seen(found, self._processes.own(found.name), process_gone=gone)
-        if must_ask(seen) and record is not None and record.address is not None:
-            door = Door(found.name, record.address, driver_token(self._token, found.name))
+        if must_ask(seen) and record is not None and (door := door_of(found.name, record, self._token)) is not None:
             seen = replace(seen, contact=await ask(door))
         return seen
 
@@ -156,6 +156,7 @@ class Reconciler:
                 # the next topology of this name has no past
                 self._tracks.pop(name, None)
                 self._processes.forget(name)
+                await self._processes.clear(name)
                 await self._processes.keep_only(await self._endings.known())
             case Action.EXPEL:
                 await self._store.write(layout.desired(name), encoded(Desired("killed", 0.0)))
@@ -163,6 +164,7 @@ class Reconciler:
                 await self._store.remove(layout.topology(name))
                 self._tracks.pop(name, None)
                 self._processes.forget(name)
+                await self._processes.clear(name)
 
     async def _intend(self, found: Found) -> None:
         path = layout.desired(found.name)

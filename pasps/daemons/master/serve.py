@@ -10,8 +10,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 
-import uvicorn
-
 from pasps.clock import SystemClock
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.master.app import create_app
@@ -24,11 +22,11 @@ from pasps.daemons.master.settings import Settings
 from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import host
 from pasps.errors import InvalidError
+from pasps.transport.entrance import listening_socket
+from pasps.transport.http_server import HttpServer
 
 _log = logging.getLogger(__name__)
 
-_BACKLOG = 256
-_GRACE_SECONDS = 2
 _SETTLE_SECONDS = 2.0
 """So long it waits to be elected before it answers; a predecessor that was killed holds the lead until its session is over."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -49,7 +47,14 @@ def serve(settings: Settings, announce: Announce, program: Sequence[str] = DRIVE
             token = home.token()
             _log.info("clients need the token in %s", home.token_path)
         processes = DriverProcesses(settings, home, token, program)
-        means = Means(open_packages(settings.packages, home.packages), processes, token, SystemClock(), home.incoming)
+        means = Means(
+            open_packages(settings.packages, home.packages),
+            processes,
+            token,
+            SystemClock(),
+            home.incoming,
+            signing=settings.signing_key or "",
+        )
         # a mask is inherited, and neither this process nor its drivers may ignore the end
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
         with contextlib.suppress(asyncio.CancelledError):
@@ -67,10 +72,10 @@ async def _run(settings: Settings, means: Means, listener: socket.socket, announ
             await master.leadership.join(master.reconciler.wake)
             await master.leadership.wait_settled(_SETTLE_SECONDS)
             reconciling = asyncio.create_task(master.reconciler.run())
-            server = _Server(create_app(master.parts, means.token), url, announce)
+            server = _Server(create_app(master.parts, means.token), listener, url, announce)
             ending.end_gently(server)
             try:
-                await server.serve([listener])
+                await server.serve()
             finally:
                 reconciling.cancel()
                 await asyncio.gather(reconciling, return_exceptions=True)
@@ -84,12 +89,12 @@ class _Ending:
     """What a signal does: it cancels the running task while that still begins, and later asks the server to end."""
 
     def __init__(self) -> None:
-        self._server: uvicorn.Server | None = None
+        self._server: _Server | None = None
         self._task = asyncio.current_task()
         for number in _ENDING:
             asyncio.get_running_loop().add_signal_handler(number, self._end)
 
-    def end_gently(self, server: uvicorn.Server) -> None:
+    def end_gently(self, server: _Server) -> None:
         self._server = server
 
     def _end(self) -> None:
@@ -99,27 +104,16 @@ class _Ending:
             self._task.cancel()
 
 
-class _Server(uvicorn.Server):
+class _Server(HttpServer):
     """Says where it listens, and leaves signals to its owner."""
 
-    def __init__(self, app: object, url: str, announce: Announce) -> None:
-        config = uvicorn.Config(
-            app,  # type: ignore[arg-type]
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            lifespan="off",
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        super().__init__(config)
-        self._url, self._announce = url, announce
+    def __init__(self, app: object, listening: socket.socket, url: str, announce: Announce) -> None:
+        super().__init__(app, listening)
+        self._told_url, self._announce = url, announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._announce(f"master listening on {self._url}")
+        self._announce(f"master listening on {self._told_url}")
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -131,17 +125,9 @@ def _member(settings: Settings, url: str) -> Member:
     return Member(url, host(), pid, started(pid) or "", settings.packages or "", settings.token is not None)
 
 
-@contextlib.contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # with the protocol named, asyncio sends small answers at once (TCP_NODELAY)
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    with listener:
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((settings.host, settings.port))
-            listener.listen(_BACKLOG)
-        except OSError as error:
-            where = f"{settings.host} port {settings.port}"
-            raise InvalidError(f"cannot listen on {where}: {error.strerror or error}; choose another with --host and --port") from error
-        yield listener
+def _listening(settings: Settings) -> socket.socket:
+    try:
+        return listening_socket(settings.host, settings.port)
+    except OSError as error:
+        where = f"{settings.host} port {settings.port}"
+        raise InvalidError(f"cannot listen on {where}: {error.strerror or error}; choose another with --host and --port") from error

@@ -18,11 +18,11 @@ class Settings:
     """Checked when made. `home` is this master's own directory; `packages` is a location that all masters and drivers read.
 
     `bind` and `advertise` are the driver's: the address it and its workers listen on, and the name under which others reach it.
-    `session_seconds` is how long ZooKeeper waits for a master that is silent. `token` is None when none was given; `zookeeper_auth`
-    is "user:password".
+    `session_seconds` is how long ZooKeeper waits for a master that is silent. `token` is None when none was given, and `signing_key`,
+    in whose place the token is then; `zookeeper_auth` is "user:password".
 
     Raises:
-        InvalidError: a value that cannot be, or a host that others can reach without a token.
+        InvalidError: a value that cannot be, or a host that others can reach without a token or credentials for ZooKeeper.
     """
 
     spark: str
@@ -36,6 +36,7 @@ class Settings:
     predictor: str | None = None
     session_seconds: float = 10.0
     token: str | None = field(default=None, repr=False)
+    signing_key: str | None = field(default=None, repr=False)
     zookeeper_auth: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +53,9 @@ class Settings:
             if token is None and not is_loopback(host):
                 cure = f"set PASPS_TOKEN to a secret that clients must send, or stay on {LOOPBACK}"
                 raise InvalidError(f"{option} {host}: others can reach this address; {cure}")
+            if self.zookeeper_auth is None and not is_loopback(host):
+                cure = f"set PASPS_ZOOKEEPER_AUTH to user:password, the same for all masters, or stay on {LOOPBACK}"
+                raise InvalidError(f"{option} {host}: who can write to its ZooKeeper rules a cluster, and there are no credentials; {cure}")
         if is_any(self.bind) and self.advertise is None:
             raise InvalidError(
                 f"--bind {self.bind}: drivers and workers cannot be told to connect there; give --advertise this machine's address"

@@ -19,7 +19,8 @@ import msgspec
 from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import Store, StoreUnavailableError
-from pasps.cluster.submission import Submission, encoded
+from pasps.cluster.submission import Submission, signed
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import records
 from pasps.daemons.master.failures import NameInUseError, NotLeadingError
 from pasps.daemons.master.leadership import Leadership, misfit
@@ -47,12 +48,13 @@ class Submissions:
         store: Store,
         packages: Packages,
         leadership: Leadership,
+        signing: str,
         clock: Clock,
         wake: Callable[[], None],
         check: Check,
     ) -> None:
         self._store, self._packages, self._leadership = store, packages, leadership
-        self._clock, self._wake, self._check = clock, wake, check
+        self._signing_key, self._clock, self._wake, self._check = signing, clock, wake, check
 
     async def accept(self, package: Path, sha256: str) -> Submitted:
         """Submit what is in the file; the file stays.
@@ -82,7 +84,7 @@ class Submissions:
         try:
             if not self._leadership.leads:
                 raise NotLeadingError("this master stopped leading while the package was checked; submit it again")
-            await self._store.create(layout.topology(name), encoded(submission))
+            await self._store.create(layout.topology(name), self._signed(submission))
         except StoreUnavailableError as error:
             # it may be there, so its package must stay
             raise StoreUnavailableError(f"whether topology {name!r} was submitted is not known, `pasps list` shows it: {error}") from error
@@ -103,7 +105,10 @@ class Submissions:
     async def _is_there(self, submission: Submission) -> bool:
         """Whether an entry of this name is this very one: a call that was repeated after a lost connection finds its own work."""
         entry = await self._store.read(layout.topology(submission.name))
-        return entry is not None and entry.value == encoded(submission)
+        return entry is not None and entry.value == self._signed(submission)
+
+    def _signed(self, submission: Submission) -> bytes:
+        return signed(submission, submission_key(self._signing_key, submission.name))
 
     async def _refuse_used(self, name: str) -> None:
         if await self._store.read(layout.topology(name)) is not None:

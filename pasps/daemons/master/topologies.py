@@ -14,9 +14,9 @@ from typing import Any
 from pasps.clock import Clock, Deadline
 from pasps.cluster import layout
 from pasps.cluster.store import Store, StoreUnavailableError
-from pasps.cluster.submission import submission_of
-from pasps.cluster.tokens import driver_token
-from pasps.daemons.master.driver_client import HELLO, Door, call
+from pasps.cluster.submission import signed_submission
+from pasps.cluster.tokens import submission_key
+from pasps.daemons.master.driver_client import call, door_of
 from pasps.daemons.master.endings import Endings
 from pasps.daemons.master.failures import DriverUnreachableError, NotLeadingError
 from pasps.daemons.master.found import Found, find
@@ -45,14 +45,16 @@ class Topologies:
         endings: Endings,
         intents: Intents,
         token: str,
+        signing: str,
         clock: Clock,
     ) -> None:
         self._store, self._reconciler, self._endings = store, reconciler, endings
-        self._intents, self._token, self._clock, self._leads = intents, token, clock, endings.leads
+        self._intents, self._token, self._signing = intents, token, signing
+        self._clock, self._leads = clock, endings.leads
 
     async def all(self) -> list[TopologyView]:
         """Those that are there, by name."""
-        found = await asyncio.gather(*(find(self._store, name) for name in await self._store.children(layout.TOPOLOGIES)))
+        found = await asyncio.gather(*(find(self._store, name, self._signing) for name in await self._store.children(layout.TOPOLOGIES)))
         return [self._view(one) for one in found if one is not None and is_there(one)]
 
     async def one(self, name: str) -> TopologyView:
@@ -64,21 +66,27 @@ class Topologies:
         return self._view(await self._intents.find(name))
 
     async def verb(self, name: str, verb: str, arguments: Mapping[str, Any]) -> Any:
-        """Pass a verb on to the topology's driver.
+        """Pass a verb on to the topology's driver. What is wanted of its spouts is kept also while it has none.
 
         Raises:
             UnknownTopologyError: there is no such topology.
-            DriverUnreachableError: its driver cannot be asked now; what was intended is kept where the verb has an intent.
+            DriverUnreachableError: its driver cannot be asked now.
             PaspsError: what the driver answered.
         """
-        if verb == HELLO:
-            raise InvalidError(f"there is no verb {HELLO!r}")
         found = await self._intents.find(name)
         if verb == "kill":
             return await self.kill(found, arguments)
         if verb in ("activate", "deactivate"):
             state = "active" if verb == "activate" else "inactive"
             await self._intents.change(name, lambda desired: replace(not_killed(name, desired), state=state))
+            try:
+                done = await self._pass(found, verb, arguments, OTHER_SECONDS)
+                if "wanted" not in done:
+                    return done
+            except DriverUnreachableError as error:
+                _log.debug("topology %s: %s was not passed on: %s", name, verb, error)
+            # it is kept, and done by whichever driver runs next
+            return {"state": (await self.one(name)).state, "wanted": state}
         return await self._pass(found, verb, arguments, VERB_SECONDS.get(verb, OTHER_SECONDS))
 
     async def kill(self, found: Found, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -106,9 +114,9 @@ class Topologies:
     async def _pass(self, found: Found, verb: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         record = found.newest_record
         try:
-            if record is None or record.address is None:
+            door = None if record is None else door_of(found.name, record, self._token)
+            if door is None:
                 raise DriverUnreachableError("it has not said yet where it listens")
-            door = Door(found.name, record.address, driver_token(self._token, found.name))
             return await call(door, verb, arguments, seconds)
         except DriverUnreachableError as error:
             state, detail = state_of(found, *self._reconciler.standing(found.name))
@@ -139,11 +147,14 @@ class Topologies:
         try:
             entry = await self._store.read(layout.topology(name))
             # what is left of it must be gone too: its name is free only then
-            return entry is None or (bool(entry.value) and submission_of(entry.value, name).submitted != submitted)
+            return entry is None or (bool(entry.value) and self._submitted(name, entry.value) != submitted)
         except StoreUnavailableError:
             return False
         except InvalidError:
             return submitted != 0.0
+
+    def _submitted(self, name: str, value: bytes) -> float:
+        return signed_submission(value, name, submission_key(self._signing, name)).submitted
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float | None:

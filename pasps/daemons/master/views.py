@@ -54,7 +54,10 @@ def state_of(found: Found, own: OwnDriver | None, track: Track, now: float) -> t
         return "failed", record.detail if record else ""
     mine = own if own is not None and own.epoch == found.newest else None
     gone = track.gone and track.epoch == found.newest > 0
-    if gone and found.wanted.state != "killed" and not found.summary:
+    has_ended = record is not None and record.state == "ended"
+    if (gone or has_ended) and found.wanted.state != "killed" and not found.summary:
+        if record is not None and has_ended and record.restart < found.wanted.restart:
+            return "starting", f"it is restarted; the next driver starts {_when(track, now)}"
         return "lost", _about_next(mine, record, track, now)
     if record is None:
         return "starting", "its driver is started"
@@ -65,10 +68,14 @@ def state_of(found: Found, own: OwnDriver | None, track: Track, now: float) -> t
 
 
 def _about_next(own: OwnDriver | None, record: DriverRecord | None, track: Track, now: float) -> str:
-    code = f" with code {own.exit_code}" if own is not None else ""
+    code = f" with code {own.exit_code}" if own is not None and own.exit_code is not None else ""
     why = f": {record.detail}" if record is not None and record.state in OVER_STATES and record.detail else ""
+    return f"its driver ended{code}{why}; the next one starts {_when(track, now)}"
+
+
+def _when(track: Track, now: float) -> str:
     wait = max(0.0, track.not_before - now)
-    return f"its driver ended{code}{why}; the next one starts " + (f"in {wait:.1f} s" if wait else "now")
+    return f"in {wait:.1f} s" if wait else "now"
 
 
 def as_json(shown: TopologyView) -> dict[str, Any]:
@@ -92,6 +99,7 @@ def as_json(shown: TopologyView) -> dict[str, Any]:
             "state": driver.state,
             "detail": driver.detail,
             "at": driver.at,
+            "policy": driver.policy or None,
         },
         "desired": {"state": shown.desired.state, "wait": shown.desired.wait, "restart": shown.desired.restart},
     }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.cluster.spark_job import SparkJob, settings
+from pasps.cluster.spark_job import SparkJob, properties_text, settings
 
 JOB = SparkJob("spark://h1:7077", "pasps words", "module:function", {})
 
@@ -69,3 +72,35 @@ def test_files_of_the_topology_do_not_keep_its_package_from_workers() -> None:
 def test_there_are_cores_enough_when_a_task_takes_several() -> None:
     asked = settings(job(conf={"spark.executor.cores": "4", "spark.task.cpus": "2"}), 4)
     assert int(asked["spark.cores.max"]) >= 8
+
+
+def test_on_yarn_each_application_has_a_secret_of_its_own() -> None:
+    asked = settings(SparkJob("yarn", "pasps words", "module:function", {}), 1)
+    assert (asked["spark.authenticate"], asked["spark.network.crypto.enabled"], asked["spark.shuffle.service.enabled"]) == (
+        "true", "true", "false"
+    )  # fmt: skip
+    assert "spark.authenticate" not in settings(JOB, 1)
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """As Java does, of what it writes."""
+    pairs = (line.split("=", 1) for line in text.splitlines())
+    return {plain(key): plain(value) for key, value in pairs}
+
+
+def plain(text: str) -> str:
+    assert re.fullmatch(r"([\w./-]|\\u[0-9a-f]{4})*", text, re.ASCII), "nothing that a reader of properties takes for something else"
+    return re.sub(r"(\\u[0-9a-f]{4})+", lambda match: str(json.loads(f'"{match[0]}"')), text)
+
+
+@given(values=st.dictionaries(st.text(min_size=1), st.text()))
+def test_a_file_for_spark_says_what_was_meant(values: dict[str, str]) -> None:
+    assert read_properties(properties_text(values)) == values
+
+
+def test_an_archive_of_classes_is_for_the_driver_and_for_executors_which_have_no_directory_in_their_class_path() -> None:
+    asked = settings(job(java_archive="/cache/java.jsa"), 2)
+    for key in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
+        assert "-XX:SharedArchiveFile=/cache/java.jsa" in asked[key]
+    assert asked["spark.executorEnv.SPARK_CONF_DIR"] == "/cache/java.jsa.conf"
+    assert "spark.executorEnv.SPARK_CONF_DIR" not in settings(JOB, 2)

@@ -5,6 +5,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.package_layout import PackageError, python_minor, sha256_of
 from pasps.cluster.submission import Submission, encoded
-from pasps.cluster.unpack import Unpacked, site_packages, take_environment, unpack
+from pasps.cluster.unpack import Unpacked, site_packages, take_environment, unpack, unpack_once
 from pasps.errors import BrokenError, InvalidError
 
 GOOD = Submission("wc", "wc.py")
@@ -196,3 +197,20 @@ def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
     package = packed(tmp_path / "wc.zip", {})
     assert isinstance(unpack(package, tmp_path / "there"), Unpacked)
     assert "expected an empty directory" in refused(package, tmp_path / "there")
+
+
+def test_of_several_processes_one_unpacks_and_all_find_it_whole(tmp_path: Path) -> None:
+    package, directory = packed(tmp_path / "p.zip", {"words.py": b"WORDS = 1"}), tmp_path / "code"
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda _: unpack_once(package, directory), range(8))]
+    assert found == [Unpacked(directory, GOOD, directory / "wc.py", (str(directory),))] * 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["code", "p.zip"]
+    (directory / "words.py").write_text("WORDS = 2")
+    assert (unpack_once(package, directory).directory / "words.py").read_text() == "WORDS = 2", "it was there"
+
+
+def test_what_cannot_be_unpacked_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"../out.py": b""})
+    with pytest.raises(PackageError, match="would leave the directory"):
+        unpack_once(package, tmp_path / "code")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.zip"]

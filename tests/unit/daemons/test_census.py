@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,8 @@ from pasps.daemons.messages import Counts, Cut
 from pasps.metrics import Histogram, Stats, WorkerCounts
 from pasps.testing import FakeClock
 from tests.unit.cli.builders import blueprint
+
+NEEDS = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in blueprint().components.items()}
 
 
 @dataclass
@@ -34,8 +38,7 @@ class Told:
     def __init__(self) -> None:
         self.clock = FakeClock()
         made: Blueprint = blueprint()
-        needs = {name: Need(plan.pool, plan.par, plan.keyed, plan.pinned) for name, plan in made.components.items()}
-        self.table = first_table(place(needs, ["w0"]), {"w0": 1})
+        self.table = first_table(place(NEEDS, ["w0"]), {"w0": 1})
         self.census: Any = Census(made, self.clock)
         self.histogram = Histogram()
         self.incarnation = 1
@@ -136,3 +139,33 @@ def test_looks_that_come_often_do_not_shorten_it() -> None:
         told.histogram.add(0.5)
         told.stats()
     assert 100 <= told.stats().recent_latency.count <= 110
+
+
+class Watched(WorkerCounts):
+    """Of which can be seen when nobody has them any more."""
+
+
+def test_a_cut_that_nobody_waits_for_any_more_leaves_nothing_behind() -> None:
+    told = Told()
+    table = first_table(place(NEEDS, ["w0", "w1"]), {"w0": 1, "w1": 1})
+    held: list[weakref.ref[Watched]] = []
+
+    async def given_up() -> None:
+        """One that heard from a worker, and not from the other."""
+        asked: list[Cut] = []
+        cutting = asyncio.create_task(told.census.stats(lambda: table, lambda worker, cut: asked.append(cut)))
+        await asyncio.sleep(0)
+        counts = Watched("w0", 1, 1, [], [], {}, {}, {}, 0.0)
+        held.append(weakref.ref(counts))
+        told.census.take(told.link, Counts(asked[0].k, counts))
+        cutting.cancel()
+        await asyncio.gather(cutting, return_exceptions=True)
+
+    async def body() -> None:
+        for _ in range(3):
+            await given_up()
+
+    asyncio.run(body())
+    told.tell()  # newer than all of these
+    gc.collect()
+    assert [ref() for ref in held] == [None, None, None]

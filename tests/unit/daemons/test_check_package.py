@@ -150,3 +150,62 @@ def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
 def test_an_environment_with_the_missing_module_in_a_namespace_is_still_a_dependency(pack: Pack, tmp_path: Path) -> None:
     found = answer(pack("import words.no_such", {"unused.py": ""}), tmp_path / "there")
     assert found["kind"] == "dependency"
+
+
+WITH_PATHS = (
+    PARTS
+    + """
+from pasps.connectors.http_in import HttpSpout
+from pasps.connectors.lines import LineSpout
+from pasps.connectors.redis_streams import RedisStreamSpout
+from pasps.connectors.sql import SqlSink
+from pasps.spouts import TraceSpout
+
+class Own(B):
+    path_keys = {"own.model": "model.bin"}
+
+class CheckedFlow(Topology):
+    config = {CONFIG}
+    lines = LineSpout.spec()
+    posted = HttpSpout.spec()
+    streamed = RedisStreamSpout.spec()
+    traced = TraceSpout.spec()
+    own = Own.spec(inputs=[lines])
+    sink = SqlSink.spec(inputs=[posted])
+"""
+)
+WHOLE = {
+    "lines.path": "/var/log/app*.log",
+    "sql.url": "sqlite:////var/lib/out.db",
+    "trace.file": "~/rates.csv",
+    "own.model": "/models/m",
+    "http.address.file": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({}, ""),
+        ({"sql.url": "postgresql+psycopg://user@host/relative"}, ""),
+        ({"sql.url": "sqlite+pysqlite:////out.db?timeout=5"}, ""),
+        ({"lines.path": 5}, ""),
+        ({"lines.path": "logs/*.log"}, "component 'lines': configuration key 'lines.path' is the relative path 'logs/*.log'"),
+        ({"trace.file": "rates.csv"}, "component 'traced': configuration key 'trace.file' is the relative path 'rates.csv'"),
+        ({"http.address.file": "address"}, "component 'posted': configuration key 'http.address.file' is the relative path 'address'"),
+        ({"http.token.file": "./token"}, "component 'posted': configuration key 'http.token.file'"),
+        ({"redis.password.file": "secret"}, "component 'streamed': configuration key 'redis.password.file'"),
+        ({"sql.password.file": "secret"}, "component 'sink': configuration key 'sql.password.file'"),
+        ({"sql.url": "sqlite:///out.db"}, "component 'sink': configuration key 'sql.url' is the relative path 'out.db'"),
+        ({"sql.url": "sqlite:///file:out.db?uri=true"}, "component 'sink': configuration key 'sql.url' is the relative path 'out.db'"),
+        ({"sql.url": None}, "component 'sink': configuration key 'sql.url' is the relative path 'pasps.db'"),
+        ({"own.model": None}, "component 'own': configuration key 'own.model' is the relative path 'model.bin'"),
+    ],
+)
+def test_a_path_that_begins_elsewhere_on_each_machine_is_refused(pack: Pack, tmp_path: Path, config: dict[str, Any], said: str) -> None:
+    told = answer(pack(WITH_PATHS.replace("{CONFIG}", repr(WHOLE)), options=config), tmp_path / "there")
+    assert told["ok"] == (said == ""), told
+    assert said in told.get("text", "")
+    if said:
+        assert told["kind"] == "config"
+        assert "give an absolute path" in told["text"]

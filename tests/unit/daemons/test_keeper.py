@@ -22,5 +22,3 @@ def test_on_one_machine_nothing_is_kept() -> None:
     keeper.acted(TABLE, {"w0": "here"})
     keeper.reached({1: b"p"})
     assert keeper.resume == Resume(0, {}, {})
-    assert keeper.addresses(["w0"]) == {}
-    assert keeper.register_at("w0", 1) is None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -44,6 +45,8 @@ class Master:
         self.blueprint = blueprint()
         self.publisher = Publisher()
         self.errors: deque[ErrorReport] = deque()
+        self.losses: deque[ErrorReport] = deque()
+        self.lost = 0
         self.elastic: Elastic | None = None
         self.awake = True
         self.workforce = SimpleNamespace(ids=["w0"])
@@ -173,6 +176,17 @@ def test_nobody_wakes_the_spouts_of_one_that_drains(state: RunState) -> None:
     assert not bench.master.awake
 
 
+@pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING])
+@pytest.mark.parametrize(("verb", "wanted"), [("activate", "active"), ("deactivate", "inactive")])
+def test_where_it_is_kept_and_done_later_it_is_not_refused(state: RunState, verb: str, wanted: str) -> None:
+    bench = Bench()
+    bench.verbs = TopologyVerbs(cast("TopologyMaster", bench.master), bench.standing, bench.kill, lambda: True)
+    bench.standing.state = state
+    before = bench.master.awake
+    assert bench.call(verb) == {"state": str(state), "wanted": wanted}
+    assert (bench.master.awake, bench.standing.state) == (before, state)
+
+
 def test_kill_is_for_whoever_owns_the_run() -> None:
     bench = Bench()
     assert bench.call("kill", wait=3) == {"left": {}}
@@ -187,3 +201,17 @@ def test_errors_are_the_last_ones_of_one_component_or_of_all() -> None:
     assert [error["text"] for error in bench.call("errors", limit=1, component="doubled")["errors"]] == ["c"]
     with pytest.raises(InvalidError, match="there is no component 'doubles' in topology 'doubling'; did you mean 'doubled'"):
         bench.call("errors", component="doubles")
+
+
+def test_workers_that_were_lost_are_told_in_their_places_among_the_errors_and_once() -> None:
+    bench = Bench()
+    own = replace(report("worker w0 died: status 7", ""), time=2.0)
+    killed = replace(report("worker w0 died: SIGKILL", ""), time=3.0)
+    bench.master.errors.extend([replace(report("a"), time=1.0), own, replace(report("b"), time=4.0)])
+    bench.master.losses.extend([own, killed])
+    bench.master.lost = 7
+    assert [error["text"] for error in bench.call("errors")["errors"]] == ["a", own.text, killed.text, "b"]
+    assert [error["text"] for error in bench.call("errors", limit=2)["errors"]] == [killed.text, "b"]
+    assert [error["text"] for error in bench.call("errors", component="doubled")["errors"]] == ["a", "b"]
+    status = status_from(bench.call("status"))
+    assert (status.lost, status.losses, [error.text for error in status.errors]) == (7, (own, killed), ["a", own.text, "b"])

@@ -102,6 +102,35 @@ def test_what_is_no_text_is_shown_as_far_as_it_can_be(log: Path) -> None:
     assert log_text(log, ReadLog(1, None, 1)).text == "\ufffd\ufffd\n"
 
 
+@pytest.mark.parametrize("most", [4, 5, 6, 7, 8])
+def test_a_character_that_lies_across_two_parts_is_read_whole(log: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(worker_place, "_MOST_LOG_BYTES", most)
+    whole = "a\u00e9\u20ac\U0001f600z\u20ac\u20ac\n"
+    log.write_text(whole, encoding="utf-8")
+    text, offset = "", 0
+    for _ in range(len(whole)):
+        part = log_text(log, ReadLog(1, offset, 1))
+        text, offset = text + part.text, part.offset
+    assert text == whole
+
+
+@pytest.mark.parametrize("asked", [ReadLog(1, None, 5), ReadLog(1, 0, 5)])
+def test_a_character_that_is_being_written_is_read_when_it_is_whole(log: Path, asked: ReadLog) -> None:
+    euro = "\u20ac".encode()
+    log.write_bytes(b"costs " + euro[:2])
+    first = log_text(log, asked)
+    assert first.text == "costs "
+    with log.open("ab") as file:
+        file.write(euro[2:] + b" 5\n")
+    assert log_text(log, ReadLog(2, first.offset, 1)).text == "\u20ac 5\n"
+
+
+def test_what_is_shown_of_a_line_that_is_too_long_begins_with_a_whole_character(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_place, "_MOST_LOG_BYTES", 8)
+    log.write_text(20 * "\u20ac" + "\n", encoding="utf-8")
+    assert log_text(log, ReadLog(1, None, 1)).text == "\u20ac\u20ac\n"
+
+
 def test_an_empty_log_is_empty(log: Path) -> None:
     log.write_bytes(b"")
     assert log_text(log, ReadLog(1, None, 10)) == LogText(1, "", 0)

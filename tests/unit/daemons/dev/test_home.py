@@ -13,8 +13,11 @@ from pasps.errors import BusyError, InvalidError
 STATE = ClusterState(
     master="http://127.0.0.1:1",
     token="secret",
+    signing_key="fifth",
     zookeeper="127.0.0.1:2/pasps",
+    zookeeper_auth="pasps:third",
     spark="spark://127.0.0.1:3",
+    spark_secret="fourth",
     predictor="http://127.0.0.1:4",
     predictor_token="other",
     workers=2,
@@ -58,7 +61,10 @@ def test_a_file_is_refused(tmp_path: Path) -> None:
 def test_data_go_and_logs_stay_until_the_next_cluster(tmp_path: Path) -> None:
     home = ClusterHome(tmp_path)
     with home.locked():
-        home.prepare()
+        before = os.umask(0)
+        home.prepare("spark.authenticate.secret=fourth\n")
+        os.umask(before)
+        assert (home.path / "spark/conf/spark-defaults.conf").stat().st_mode & 0o777 == 0o600
         write_state(home.path, STATE)
         home.log("zookeeper").write_text("words")
         home.clear_data()
@@ -87,7 +93,7 @@ def test_without_a_file_there_is_no_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"master": 1}', "\xff"])
 def test_a_file_that_is_no_state_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text, "latin-1")
-    with pytest.raises(InvalidError, match=r"cluster.json: expected a record of schema 'pasps.cluster/1'"):
+    with pytest.raises(InvalidError, match=r"cluster.json: expected a record of schema 'pasps.cluster/2'"):
         read_state(tmp_path)
 
 

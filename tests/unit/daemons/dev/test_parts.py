@@ -47,7 +47,12 @@ def test_the_master_is_told_where_the_others_are_and_no_secret_is_on_its_command
     assert words[words.index("--predictor") + 1] == STATE.predictor
     assert words[words.index("--host") + 1] == "127.0.0.1"
     assert STATE.token not in json.dumps(words)
-    assert part.secrets == {"PASPS_TOKEN": "secret", "PASPS_PREDICTOR_TOKEN": "other"}
+    assert part.secrets == {
+        "PASPS_TOKEN": "secret",
+        "PASPS_SIGNING_KEY": "fifth",
+        "PASPS_ZOOKEEPER_AUTH": "pasps:third",
+        "PASPS_PREDICTOR_TOKEN": "other",
+    }
 
 
 def test_what_runs_user_code_gets_no_secret() -> None:
@@ -65,7 +70,10 @@ def test_an_unknown_part_is_named_with_those_that_are_there() -> None:
 
 def test_a_part_has_the_clusters_mark_and_nothing_of_another_cluster() -> None:
     inherited = {"PASPS_TOKEN": "of another", "PASPS_MASTER": "http://far", "PASPS_HOME": "/runs", "PATH": "/bin"}
+    inherited["XDG_CACHE_HOME"] = "/cache"
     found = part_environment(TOOLS.spark, HOME, inherited, {"PASPS_PREDICTOR_TOKEN": "p"})
+    archive = found.pop("PASPS_JAVA_ARCHIVE", "/cache/pasps/")  # where there is a Java
+    assert archive.startswith("/cache/pasps/")
     assert {name: value for name, value in found.items() if name.startswith("PASPS_")} == {
         "PASPS_CLUSTER_HOME": "/home",
         "PASPS_HOME": "/runs",

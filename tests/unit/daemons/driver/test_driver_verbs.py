@@ -1,24 +1,29 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-from collections.abc import Mapping
+import os
+import random
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.run_files import fetch_run_files
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import NOTHING
 from pasps.control.plan import Plan
 from pasps.daemons.driver import driver_verbs
-from pasps.daemons.driver.driver_verbs import LINES, add_driver_verbs
+from pasps.daemons.driver.driver_verbs import LINES, PART_BYTES, add_driver_verbs
 from pasps.daemons.messages import LogText
-from pasps.daemons.run_record import RunState
+from pasps.daemons.run_record import RunState, write_json
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.daemons.topology_verbs import TopologyVerbs
-from pasps.errors import BrokenError, InvalidError
+from pasps.daemons.verbs import result_of
+from pasps.errors import BrokenError, BusyError, InvalidError
 from tests.unit.cli.builders import blueprint
 
 
@@ -115,28 +120,98 @@ def test_arguments_that_make_no_sense_are_refused(tmp_path: Path, arguments: dic
     assert bench.workforce.asked == []
 
 
-def test_the_files_of_the_run_are_those_for_reports(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"name": "w\u00f6rds"}')
-    (tmp_path / "metrics.jsonl").write_bytes(b"1\n2\n")
-    (tmp_path / "decisions.1.jsonl").write_bytes(b"")
-    (tmp_path / "control.sock").write_bytes(b"")
-    (tmp_path / "predictor.log").write_bytes(b"secret")
-    (tmp_path / "folder.json").mkdir()
-    files = Bench(tmp_path).call("files")["files"]
-    assert {name: base64.b64decode(data).decode() for name, data in files.items()} == {
-        "run.json": '{"name": "w\u00f6rds"}',
-        "metrics.jsonl": "1\n2\n",
-        "decisions.1.jsonl": "",
+class Asked:
+    """The same as the commands see it; `meanwhile` happens before each part."""
+
+    name = "words"
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.largest = self.parts = 0
+        self.meanwhile: Callable[[int], None] = lambda parts: None
+
+    def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = None) -> Any:
+        if verb == "file":
+            self.meanwhile(self.parts)
+            self.parts += 1
+        answer = msgspec.json.encode(asyncio.run(self._bench.verbs.answer(verb, arguments or {})))
+        self.largest = max(self.largest, len(answer))
+        return result_of(answer, "the driver")
+
+
+def fetched(asked: Asked, target: Path) -> dict[str, bytes]:
+    target.mkdir()
+    fetch_run_files(cast("ClusterTopology", asked), target)
+    return {path.name: path.read_bytes() for path in target.iterdir()}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run"
+
+
+def test_the_files_of_the_run_are_those_for_reports(run: Path, tmp_path: Path) -> None:
+    (run / "run.json").write_text('{"name": "w\u00f6rds"}')
+    (run / "metrics.jsonl").write_bytes(b"1\n2\n")
+    (run / "decisions.1.jsonl").write_bytes(b"")
+    (run / "control.sock").write_bytes(b"")
+    (run / "predictor.log").write_bytes(b"secret")
+    (run / "folder.json").mkdir()
+    assert fetched(Asked(Bench(run)), tmp_path / "here") == {
+        "run.json": '{"name": "w\u00f6rds"}'.encode(),
+        "metrics.jsonl": b"1\n2\n",
+        "decisions.1.jsonl": b"",
     }
 
 
-def test_of_a_file_that_is_too_large_the_newest_whole_lines_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_verbs, "_MOST_FILE_BYTES", 8)
-    (tmp_path / "metrics.jsonl").write_bytes(b"1111\n2222\n33\n")
-    (tmp_path / "decisions.jsonl").write_bytes(b"1111\n22\n")
-    files = Bench(tmp_path).call("files")["files"]
-    assert base64.b64decode(files["metrics.jsonl"]) == b"33\n"
-    assert base64.b64decode(files["decisions.jsonl"]) == b"1111\n22\n"
+def test_however_long_the_run_no_answer_is_large_and_all_of_it_comes(run: Path, tmp_path: Path) -> None:
+    content = random.Random(1).randbytes(5 * PART_BYTES + 17)
+    (run / "metrics.jsonl").write_bytes(content)
+    asked = Asked(Bench(run))
+    assert fetched(asked, tmp_path / "here") == {"metrics.jsonl": content}
+    assert asked.largest < 2 * PART_BYTES
+
+
+def test_a_log_that_is_begun_anew_meanwhile_is_read_on_under_its_other_name(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_verbs, "PART_BYTES", 5)
+    log = run / "metrics.jsonl"
+    log.write_bytes(b"1111\n2222\n3333\n")
+
+    def rotate(parts: int) -> None:
+        if parts == 1:
+            log.rename(run / "metrics.1.jsonl")
+            log.write_bytes(b"4444\n")
+
+    asked = Asked(Bench(run))
+    asked.meanwhile = rotate
+    assert fetched(asked, tmp_path / "here") == {"metrics.jsonl": b"1111\n2222\n3333\n"}
+
+
+def test_what_is_replaced_meanwhile_is_read_again(run: Path, tmp_path: Path) -> None:
+    (run / "metrics.jsonl").write_bytes(b"1\n")
+    write_json(run / "run.json", {"state": "running"})
+
+    def replace(parts: int) -> None:
+        os.link(run / "run.json", tmp_path / f"{parts}")  # so that its number is not given to the next
+        write_json(run / "run.json", {"state": f"state {parts}"})
+
+    asked = Asked(Bench(run))
+    asked.meanwhile = lambda parts: replace(parts) if parts == 1 else None
+    assert b"state 1" in fetched(asked, tmp_path / "here")["run.json"]
+    asked.meanwhile = replace
+    with pytest.raises(BusyError, match="is not there any more; ask for its files again"):
+        fetched(asked, tmp_path / "again")
+
+
+def test_nothing_but_the_files_of_the_run_is_given(run: Path) -> None:
+    (run / "predictor.log").write_bytes(b"secret")
+    with pytest.raises(BusyError):
+        Bench(run).call("file", id=(run / "predictor.log").stat().st_ino)
+    with pytest.raises(InvalidError, match="verb 'file'"):
+        Bench(run).call("file", id=1, offset=-1)
 
 
 def test_why_is_explained_from_the_decisions_of_the_run(tmp_path: Path) -> None:

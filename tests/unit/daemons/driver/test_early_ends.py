@@ -13,10 +13,11 @@ import pytest
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.submission import DriverRecord, Submission, driver_of, encoded
+from pasps.cluster.submission import DriverRecord, Submission, driver_of, encoded, signed
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.driver.driver import Driver
 from pasps.daemons.driver.ending import CRASHED, NOT_STARTED
-from pasps.daemons.driver.options import DriverOptions, Secrets
+from pasps.daemons.driver.options import DriverOptions, secrets_for
 from pasps.testing.clock import FakeClock
 
 NAME, EPOCH = "words", 4
@@ -38,7 +39,7 @@ class Bench:
 
     async def run(self) -> int:
         options = DriverOptions(NAME, EPOCH, "h", "local[1]", str(self.package), str(self.folder), "127.0.0.1", "127.0.0.1", None)
-        return await Driver(options, self.store, Secrets("token"), FakeClock()).run()
+        return await Driver(options, self.store, secrets_for(NAME, 1, "the door's", "token", None, None), FakeClock()).run()
 
     async def said(self) -> DriverRecord:
         entry = await self.master.read(PATH)
@@ -49,7 +50,10 @@ class Bench:
         file = self.folder / "words.py"
         file.write_text(code)
         made = build_package(PackageRequest(file), self.package)
-        await self.master.write(layout.topology(NAME), encoded(Submission(NAME, made.file, sha256=sha256 or made.sha256)))
+        await self.keep(Submission(NAME, made.file, sha256=sha256 or made.sha256))
+
+    async def keep(self, submission: Submission, token: str = "token") -> None:
+        await self.master.write(layout.topology(NAME), signed(submission, submission_key(token, NAME)))
 
 
 def run(folder: Path, body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
@@ -77,11 +81,21 @@ def test_a_driver_without_a_submission_says_so(tmp_path: Path) -> None:
 
 def test_a_package_that_is_not_there_yet_may_be_there_the_next_time(tmp_path: Path) -> None:
     async def body(bench: Bench) -> None:
-        await bench.master.write(layout.topology(NAME), encoded(Submission(NAME, "words.py")))
+        await bench.keep(Submission(NAME, "words.py"))
         assert await bench.run() == CRASHED
         said = await bench.said()
         assert said.state == "failed"
         assert str(bench.package) in said.detail
+
+    run(tmp_path, body)
+
+
+def test_a_submission_that_no_master_of_this_cluster_wrote_is_refused(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.submit("open('ran', 'w')")
+        await bench.keep(Submission(NAME, "words.py"), "another token")
+        assert await bench.run() == NOT_STARTED
+        assert "it was not signed with the key of this cluster" in (await bench.said()).detail
 
     run(tmp_path, body)
 
@@ -102,6 +116,17 @@ def test_code_that_does_not_load_fails_in_its_own_words(tmp_path: Path) -> None:
         assert "no luck today" in (await bench.said()).detail
 
     run(tmp_path, body)
+
+
+def test_what_it_unpacked_goes_with_it_and_what_drivers_before_it_left(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        for epoch in (EPOCH - 1, EPOCH + 1):
+            (tmp_path / f"package-{epoch}").mkdir()
+        await bench.submit("raise RuntimeError('no luck today')")
+        await bench.run()
+
+    run(tmp_path, body)
+    assert [path.name for path in tmp_path.glob("package-*")] == [f"package-{EPOCH + 1}"]
 
 
 def test_a_driver_that_finds_no_store_is_to_be_started_again(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import astuple
+
+import msgspec
 import pytest
 
-from pasps.daemons.driver.options import DriverOptions, parsed
+from pasps.daemons.driver.options import DriverOptions, parsed, secrets_for, told_secrets
+from pasps.errors import InvalidError
 
 NEEDED = {"topology": "words", "epoch": "7", "zookeeper": "h1:2181/pasps", "spark": "spark://h1:7077", "package": "/p.zip", "home": "/h"}
 
@@ -36,3 +40,27 @@ def test_an_epoch_is_a_number(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed(words(**NEEDED | {"epoch": "new"}))
     assert "--epoch" in capsys.readouterr().err
+
+
+def test_what_a_driver_is_told_opens_nothing_of_its_masters_or_of_another_topology() -> None:
+    mine, other = (secrets_for(name, 1, "the-token", "the-key", "pasps:the-password", "the-predictor's") for name in ("words", "other"))
+    assert told_secrets(msgspec.json.encode(mine)) == mine
+    for given in (mine, other):
+        assert "the-token" not in str(astuple(given))
+        assert "the-key" not in str(astuple(given))
+        assert "the-password" not in str(astuple(given))
+        assert "word" not in repr(given)
+    assert {mine.door, mine.submission, mine.zookeeper} & {other.door, other.submission, other.zookeeper} == set()
+    assert (mine.owner, mine.predictor) == (other.owner, "the-predictor's")
+
+
+def test_without_credentials_a_driver_gets_none() -> None:
+    assert secrets_for("words", 1, "token", "key", None, None).access is None
+
+
+@pytest.mark.parametrize("said", [b"", b"[]", b'{"door": 3}', b"\xff", b'"secret"'])
+def test_what_are_no_secrets_is_refused_and_not_repeated(said: bytes) -> None:
+    with pytest.raises(InvalidError, match="expected its secrets as JSON on standard input") as caught:
+        told_secrets(said)
+    assert 'secret"' not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -14,8 +14,7 @@ from pasps.cluster.store import StoreUnavailableError
 from pasps.daemons.driver import latest, store_keeper
 from pasps.daemons.driver.store_keeper import StoreKeeper
 from pasps.daemons.keeper import Resume
-from pasps.daemons.messages import Address, RegisterAt
-from tests.unit.daemons.driver.rounds import HangingStore, rounds, until, until_value, value_at
+from tests.unit.daemons.driver.rounds import HangingStore, rounds, until_value, value_at
 
 NAME = "words"
 WORKERS = {"w0": 1, "w1": 1}
@@ -33,25 +32,21 @@ def table() -> ActivationTable:
 
 
 class Bench:
-    """Drivers that come one after the other, a worker, and somebody who looks."""
+    """Drivers that come one after the other, and somebody who looks."""
 
     def __init__(self) -> None:
         tree = MemoryTree()
-        self.store, self.worker, self.other = tree.session(), tree.session(), tree.session()
+        self.store, self.other = tree.session(), tree.session()
         self.keepers: list[StoreKeeper] = []
 
     async def load(self, store: MemoryStore | None = None) -> StoreKeeper:
-        self.keepers.append(await StoreKeeper.load(store or self.store, NAME, "h1:2181/pasps", "me:pw"))
+        self.keepers.append(await StoreKeeper.load(store or self.store, NAME))
         return self.keepers[-1]
 
     async def kept(self) -> ActivationTable:
         entry = await self.other.read(layout.table(NAME))
         assert entry is not None
         return msgspec.json.decode(entry.value, type=ActivationTable)
-
-    async def register(self, worker: str, incarnation: int, port: int) -> None:
-        address = msgspec.json.encode(Address("127.0.0.1", port, incarnation))
-        await self.worker.register(layout.registration(NAME, worker, incarnation), address)
 
 
 def run(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
@@ -100,7 +95,7 @@ def test_the_last_positions_are_kept_though_others_were_kept_a_moment_before() -
     run(body)
 
 
-@pytest.mark.parametrize("wrong", [b"", b"no json", b"[]", b'{"version": "1"}', b"\xff"])
+@pytest.mark.parametrize("wrong", [b"", b"no json", b"[]", b'{"version": "1"}', b"\xff", b'{"components": {"\xff": {}}}'])
 def test_what_cannot_be_understood_is_not_used_but_told(wrong: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def body(bench: Bench) -> None:
         for path in (layout.table(NAME), layout.positions(NAME)):
@@ -206,67 +201,5 @@ def test_a_new_driver_that_lost_the_store_again_does_not_count_from_the_beginnin
         successor = await bench.load()
         bench.store.cut()
         assert await successor.incarnation("w0") > 3
-
-    run(body)
-
-
-# ---- workers
-
-
-def test_where_workers_are_is_what_the_newest_of_each_has_registered() -> None:
-    async def body(bench: Bench) -> None:
-        await bench.register("w0", 9, 1009)
-        keeper = await bench.load()
-        await bench.register("w0", 10, 1010)
-        await bench.register("w-1", 1, 2001)
-        await until(lambda: len(keeper.addresses(["w0", "w-1"])) == 2, "both")
-        assert keeper.addresses(["w0", "w-1", "w2"]) == {"w0": Address("127.0.0.1", 1010, 10), "w-1": Address("127.0.0.1", 2001, 1)}
-        assert keeper.addresses(["w-1"]) == {"w-1": Address("127.0.0.1", 2001, 1)}
-
-    run(body)
-
-
-def test_a_worker_whose_session_ends_is_nowhere() -> None:
-    async def body(bench: Bench) -> None:
-        keeper = await bench.load()
-        await bench.register("w0", 1, 1001)
-        await until(lambda: bool(keeper.addresses(["w0"])), "w0")
-        await bench.worker.close()
-        await until(lambda: not keeper.addresses(["w0"]), "its end")
-
-    run(body)
-
-
-def test_while_the_store_is_away_workers_are_where_they_were_and_afterwards_where_they_are() -> None:
-    async def body(bench: Bench) -> None:
-        keeper = await bench.load()
-        await bench.register("w0", 1, 1001)
-        await until(lambda: bool(keeper.addresses(["w0"])), "w0")
-        bench.store.cut()
-        await bench.register("w0", 2, 1002)
-        await rounds()
-        assert keeper.addresses(["w0"])["w0"].port == 1001
-        bench.store.mend()
-        await until(lambda: keeper.addresses(["w0"])["w0"].port == 1002, "the newer one")
-
-    run(body)
-
-
-@pytest.mark.parametrize("entry", ["w0-1", "nonsense", "w0-x"])
-def test_a_registration_that_is_none_is_left_out(entry: str) -> None:
-    async def body(bench: Bench) -> None:
-        await bench.other.write(f"{layout.workers(NAME)}/{entry}", b"nobody")
-        keeper = await bench.load()
-        await bench.register("w1", 1, 1001)
-        await until(lambda: bool(keeper.addresses(["w1"])), "w1")
-        assert keeper.addresses(["w0", "nonsense", ""]) == {}
-
-    run(body)
-
-
-def test_a_worker_registers_where_this_driver_looks() -> None:
-    async def body(bench: Bench) -> None:
-        keeper = await bench.load()
-        assert keeper.register_at("w0", 3) == RegisterAt("h1:2181/pasps", "me:pw", "/topologies/words/workers/w0-3")
 
     run(body)

@@ -14,7 +14,8 @@ from typing import Any
 
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryStore, MemoryTree
-from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, encoded, submission_of
+from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, encoded, signed_submission, submission_of
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.master.app import create_app
 from pasps.daemons.master.assemble import Master, Means, assemble
 from pasps.daemons.master.decide import OwnDriver
@@ -43,6 +44,7 @@ class StandInDrivers:
         self.started: list[tuple[str, int, str]] = []
         self.codes: dict[tuple[str, int], int] = {}
         self.kept: set[str] = set()
+        self.cleared: list[str] = []
 
     def start(self, name: str, epoch: int, package: str) -> None:
         self.started.append((name, epoch, package))
@@ -56,6 +58,9 @@ class StandInDrivers:
 
     def reap(self) -> None:
         pass
+
+    async def clear(self, name: str) -> None:
+        self.cleared.append(name)
 
     async def keep_only(self, names: Collection[str]) -> None:
         self.kept = {*names}
@@ -162,12 +167,12 @@ class Bench:
     async def submission(self, name: str = "counting") -> Submission:
         entry = await self.watcher.read(layout.topology(name))
         assert entry is not None
-        return submission_of(entry.value, "submission")
+        return signed_submission(entry.value, "submission", submission_key(TOKEN, name))
 
 
 @asynccontextmanager
 async def bench(
-    tmp_path: Path, tree: MemoryTree | None = None, leads: bool = True, check: Check = accepts, **about: Any
+    tmp_path: Path, tree: MemoryTree | None = None, leads: bool = True, check: Check = accepts, signing: str = "", **about: Any
 ) -> AsyncIterator[Bench]:
     """A master that has joined, and leads unless another one does."""
     tree = tree or MemoryTree()
@@ -176,7 +181,7 @@ async def bench(
     kept = tmp_path / "packages"
     incoming = tmp_path / f"incoming-{me.url.rpartition('/')[2]}"
     incoming.mkdir()
-    means = Means(DirectoryPackages(kept), drivers, TOKEN, clock, incoming, check)
+    means = Means(DirectoryPackages(kept), drivers, TOKEN, clock, incoming, check, signing)
     master = assemble(store, me, means)
     try:
         await master.leadership.join(master.reconciler.wake, seconds=0.0)

@@ -86,7 +86,6 @@ def test_while_the_store_is_away_it_says_so(tmp_path: Path) -> None:
         ("GET", "/v1/topologies/..", 404),
         ("GET", "/v1/topologies/a%2Fb", 404),
         ("POST", "/v1/topologies/missing/verbs/status", 404),
-        ("POST", "/v1/topologies/missing/verbs/hello", 422),
         ("POST", "/v1/topologies/missing/rebalance", 404),
     ],
 )

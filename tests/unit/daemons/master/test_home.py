@@ -37,6 +37,16 @@ def test_its_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
             home.token()
 
 
+def test_nobody_else_enters_its_directories_even_if_they_could_before(tmp_path: Path) -> None:
+    for name in ("packages", "topologies"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o777)
+    with Home(tmp_path) as home:
+        home.make_driver("counting")
+        inside = (home.packages, home.incoming, home.driver("counting").parent, home.driver("counting"))
+        assert {stat.S_IMODE(path.stat().st_mode) for path in inside} == {0o700}
+
+
 def test_what_came_in_before_a_restart_is_removed(tmp_path: Path) -> None:
     with Home(tmp_path) as home:
         (home.incoming / "half.zip").write_text("half")
@@ -64,12 +74,31 @@ def test_topologies_that_nobody_knows_are_set_aside(tmp_path: Path) -> None:
         assert (home.driver("a").exists(), home.driver("b").exists()) == (True, False)
 
 
+def test_a_driver_gets_none_of_the_masters_secrets_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PASPS_TOKEN", "PASPS_SIGNING_KEY", "PASPS_ZOOKEEPER_AUTH", "PASPS_PREDICTOR_TOKEN"):
+        monkeypatch.setenv(name, "user:s3cret")
+    monkeypatch.setenv("PASPS_LOG", "DEBUG")
+    given = environment()
+    assert "s3cret" not in str(given)
+    assert given["PASPS_LOG"] == "DEBUG"
+
+
+def test_what_killed_drivers_have_unpacked_is_set_aside_and_what_they_wrote_stays(tmp_path: Path) -> None:
+    with Home(tmp_path) as home:
+        (home.make_driver("a") / "package-3").mkdir()
+        home.driver_output("a", 3).write_text("words")
+        assert [path.name for path in home.set_packages_aside("a").iterdir()] == ["package-3"]
+        assert [path.name for path in home.driver("a").iterdir()] == ["driver-3.log"]
+        assert not [*home.set_packages_aside("of no driver").iterdir()]
+
+
 def test_a_driver_is_told_everything_but_secrets_on_its_command_line() -> None:
-    settings = Settings("yarn", "h:1/c", Path("/h"), bind="10.0.0.1", token="s3cret", advertise="n1", predictor="http://p")
+    settings = Settings(
+        "yarn", "h:1/c", Path("/h"), bind="10.0.0.1", token="s3cret", zookeeper_auth="a:s3cret", advertise="n1", predictor="http://p"
+    )
     words = driver_command(settings, "counting", 3, "/p.zip", Path("/h/topologies/counting"))
     assert words == [
         *["--topology", "counting", "--epoch", "3", "--zookeeper", "h:1/c", "--spark", "yarn", "--package", "/p.zip"],
         *["--home", "/h/topologies/counting", "--bind", "10.0.0.1", "--advertise", "n1", "--predictor", "http://p"],
     ]
-    assert environment("s3cret")["PASPS_TOKEN"] == "s3cret"
     assert "--advertise" not in driver_command(Settings("yarn", "h:1", Path("/h")), "a", 1, "/p", Path("/d"))

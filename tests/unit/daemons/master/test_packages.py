@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,31 @@ def test_a_location_that_cannot_be_used_is_refused(tmp_path: Path, monkeypatch: 
     with pytest.raises(InvalidError) as caught:
         open_packages(location, tmp_path)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["../thesis.zip", "p/../../thesis.zip", "p/below/other.zip", "p/other.txt", "p/.hidden.zip", "p/..", "p", ""]
+)
+def test_what_is_not_among_the_packages_is_neither_read_nor_removed(tmp_path: Path, given: Path, name: str) -> None:
+    for path in ("thesis.zip", "p/below/other.zip", "p/other.txt", "p/.hidden.zip"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("mine")
+
+    async def body() -> None:
+        packages = DirectoryPackages(tmp_path / "p")
+        with pytest.raises(BrokenError, match="is not among the packages in"):
+            await packages.local(f"{tmp_path}/{name}" if name else "")
+        await packages.remove(f"{tmp_path}/{name}" if name else "")
+
+    asyncio.run(body())
+    assert len([path for path in tmp_path.rglob("*") if path.is_file() and path != given]) == 4
+
+
+def test_a_package_is_for_its_owner_alone(tmp_path: Path, given: Path) -> None:
+    given.chmod(0o644)
+    before = os.umask(0)
+    try:
+        kept = Path(asyncio.run(open_packages(str(tmp_path / "made"), tmp_path).keep(given, "counting", SHA)))
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (kept, kept.parent)] == [0o600, 0o700]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
-from pasps.cluster.submission import Desired, encoded
+from pasps.cluster.submission import Desired, Submission, encoded, signed, signed_submission
+from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import endings, records
-from tests.unit.daemons.master.bench import Bench, bench, settled
+from tests.unit.daemons.master.bench import TOKEN, Bench, bench, settled
 
 
 async def all_of(one: Bench) -> list[tuple[str, int]]:
@@ -223,6 +225,66 @@ def test_what_cannot_be_read_is_shown_and_does_not_stop_the_others(tmp_path: Pat
             assert "garbage" in view["detail"]
 
     asyncio.run(body())
+
+
+FORGERS: dict[str, Callable[[Submission], bytes]] = {
+    "without a signature": encoded,
+    "signed with another token": lambda one: signed(one, submission_key("another token", one.name)),
+    "signed for another name": lambda one: signed(one, submission_key(TOKEN, "counting")),
+    "signed with nothing": lambda one: signed(one, ""),
+}
+
+
+@pytest.mark.parametrize("forger", FORGERS)
+def test_what_no_master_has_signed_is_shown_and_never_started(tmp_path: Path, forger: str) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await one.submit()
+            copy = replace(await one.submission(), name="forged")
+            await one.watcher.create(layout.topology("forged"), FORGERS[forger](copy))
+            await one.step()
+            assert await all_of(one) == [("counting", 1)]
+            view = (await one.ask("GET", "/v1/topologies/forged")).json
+            assert view["state"] == "failed"
+            assert "signed with the key of this cluster" in view["detail"] or "expected a SignedSubmission" in view["detail"]
+            told = await one.ask("POST", "/v1/topologies/forged/rebalance", {"workers": 3})
+            assert told.status == 422
+
+    asyncio.run(body())
+
+
+def test_with_a_key_of_its_own_what_was_submitted_does_not_depend_on_the_token(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path, signing="a key") as one:
+            await one.submit()
+            entry = await one.watcher.read(layout.topology("counting"))
+            assert entry is not None
+            assert signed_submission(entry.value, "there", submission_key("a key", "counting")).name == "counting"
+            await one.step()
+            assert await all_of(one) == [("counting", 1)]
+            assert (await one.ask("POST", "/v1/topologies/counting/rebalance", {"workers": 3})).status == 202
+            assert (await one.ask("GET", "/v1/topologies/counting")).json["workers"] == 3
+
+    asyncio.run(body())
+
+
+def test_the_end_of_a_forged_topology_takes_no_file_along(tmp_path: Path) -> None:
+    mine = tmp_path / "thesis.zip"
+    mine.write_text("mine")
+
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            for name, package in (("one", str(mine)), ("two", f"{one.packages}/../thesis.zip")):
+                record = Submission(name, "counting.py", package=package)
+                await one.watcher.create(layout.topology(name), signed(record, submission_key(TOKEN, name)))
+                await one.watcher.write(layout.desired(name), encoded(Desired("killed")))
+            await one.step()
+            one.clock.advance(60.0)
+            await one.step()
+            assert (await one.ask("GET", "/v1/topologies")).json == {"topologies": []}
+
+    asyncio.run(body())
+    assert mine.read_text() == "mine"
 
 
 def test_while_the_store_is_away_nothing_is_done_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -45,12 +45,15 @@ def test_an_intent_is_written_even_when_the_driver_cannot_be_asked(tmp_path: Pat
     async def body() -> None:
         async with bench(tmp_path) as one:
             await running(one)
-            status, kind, text = (await one.ask("POST", f"{ONE}/verbs/deactivate")).error
+            told = await one.ask("POST", f"{ONE}/verbs/deactivate")
+            assert (told.status, told.json) == (200, {"result": {"state": "running", "wanted": "inactive"}})
+            assert await one.desired() == Desired("inactive")
+            told = await one.ask("POST", f"{ONE}/verbs/activate")
+            assert told.json == {"result": {"state": "running", "wanted": "active"}}
+            assert await one.desired() == Desired("active")
+            status, kind, text = (await one.ask("POST", f"{ONE}/verbs/errors")).error
             assert (status, kind) == (503, "BrokenError")
             assert text == "the driver of topology 'counting' cannot be asked now: it has not said yet where it listens; it is running"
-            assert await one.desired() == Desired("inactive")
-            await one.ask("POST", f"{ONE}/verbs/activate")
-            assert await one.desired() == Desired("active")
 
     asyncio.run(body())
 

@@ -13,6 +13,7 @@ from pasps.daemons.master.views import state_of
 
 RECORD = DriverRecord(2, "h", 7, ("h", 1), "waiting", "2 more cores")
 FOUND = Found("a", Submission("a", "a.py"), Desired(), RECORD, alive=2, launch=Launch(2))
+RESTARTED = replace(RECORD, state="ended", detail="restarted")
 GONE = Track(epoch=2, gone=True, not_before=103.0)
 
 
@@ -45,6 +46,26 @@ GONE = Track(epoch=2, gone=True, not_before=103.0)
             GONE,
             ("ended", "stopped"),
         ),
+        (
+            {"record": RESTARTED, "desired": Desired(restart=1)},
+            OwnDriver(2),
+            Track(),
+            ("starting", "it is restarted; the next driver starts now"),
+        ),
+        (
+            {"record": RESTARTED, "desired": Desired(restart=1), "alive": None},
+            OwnDriver(2, 0),
+            GONE,
+            ("starting", "it is restarted; the next driver starts in 3.0 s"),
+        ),
+        ({"record": RESTARTED, "desired": Desired("killed", restart=1)}, OwnDriver(2, 0), GONE, ("ended", "restarted")),
+        (
+            {"record": replace(RECORD, state="ended", detail="signal SIGTERM"), "alive": None},
+            OwnDriver(2, 0),
+            Track(),
+            ("lost", "its driver ended with code 0: signal SIGTERM; the next one starts now"),
+        ),
+        ({"record": replace(RECORD, state="ended", detail="finished"), "summary": True}, OwnDriver(2), Track(), ("ended", "finished")),
         ({"problem": "garbage"}, None, Track(), ("failed", "what is kept of it cannot be read: garbage")),
     ],
 )

@@ -1,0 +1,261 @@
+"""A driver on worker processes of this machine in place of Spark's: what it hears from the store while it runs, waits and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pasps.clock import SystemClock
+from pasps.cluster import layout
+from pasps.cluster.launcher import LocalLauncher, WorkerHandle
+from pasps.cluster.memory_store import MemoryStore
+from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.spark_job import SparkJob
+from pasps.cluster.store import Entry
+from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, encoded, signed
+from pasps.cluster.tokens import driver_token, submission_key
+from pasps.daemons.driver import driver as driver_module
+from pasps.daemons.driver import places as places_module
+from pasps.daemons.driver.driver import Driver
+from pasps.daemons.driver.ending import CRASHED, ENDED
+from pasps.daemons.driver.options import DriverOptions, secrets_for
+from pasps.daemons.local_cluster import WORKER_MODULE
+from pasps.daemons.master.driver_client import Door, call
+from pasps.daemons.run_list import known_runs
+from pasps.daemons.topology_master import TopologyMaster
+from pasps.errors import InvalidError
+from tests.integration.running import no_children
+
+NAME, MODULE, EPOCH = "numbers", "driven_numbers", 1
+PATH = layout.driver(NAME)
+CODE = """
+from pasps import Bolt, Spout, Topology
+
+
+class Numbers(Spout):
+    outputs = ["n"]
+
+    def next_tuple(self):
+        self.emit([1], tup_id=1)
+
+
+class Sink(Bolt):
+    auto_ack = False
+
+    def initialize(self, conf, ctx):
+        self.keeps = conf.get("test.keeps")
+
+    def process(self, tup):
+        if not self.keeps:
+            self.ack(tup)
+
+
+class NumbersTopology(Topology):
+    config = {"topology.max.spout.pending": 10}
+    numbers = Numbers.spec()
+    sink = Sink.spec(inputs=[numbers])
+"""
+
+
+class Store(MemoryStore):
+    """One whose client fails in a way that nobody has thought of, when it is asked for what is wanted."""
+
+    fails = False
+
+    async def read(self, path: str) -> Entry | None:
+        if self.fails and path == layout.desired(NAME):
+            raise RuntimeError("nobody has thought of this")
+        return await super().read(path)
+
+
+class Places(LocalLauncher):
+    """Spark's launcher as the driver uses it."""
+
+    def __init__(self, job: SparkJob, *_: Any) -> None:
+        super().__init__(WORKER_MODULE)
+        self.job = job
+
+    async def start(self, java: object = None) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    def retire(self) -> None:
+        pass
+
+    def places_filled(self) -> int:
+        return 0
+
+    async def executors(self) -> int:
+        return 0
+
+    async def places_found(self) -> int:
+        return 0
+
+    async def failed_tasks(self) -> int:
+        return 0
+
+
+class NoPlaces(Places):
+    """A cluster that is full."""
+
+    async def launch(self, worker: str) -> WorkerHandle:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Bench:
+    """One driver, and what it says in the store."""
+
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
+        self.folder, self.package, self.options = folder, folder / "numbers.zip", options
+        self.store = Store()
+        self.driver: asyncio.Task[int]
+
+    async def start(self) -> None:
+        file = self.folder / f"{MODULE}.py"
+        file.write_text(CODE)
+        made = build_package(PackageRequest(file), self.package)
+        submission = Submission(NAME, made.file, sha256=made.sha256, options=self.options)
+        await self.store.write(layout.topology(NAME), signed(submission, submission_key("key", NAME)))
+        home = str(self.folder / "home")
+        options = DriverOptions(NAME, EPOCH, "127.0.0.1:1", "local[1]", str(self.package), home, "127.0.0.1", "127.0.0.1", None)
+        secrets = secrets_for(NAME, EPOCH, "token", "key", None, None)
+        self.driver = asyncio.create_task(Driver(options, self.store, secrets, SystemClock()).run())
+
+    async def want(self, **desired: Any) -> None:
+        await self.store.write(layout.desired(NAME), encoded(Desired(**desired)))
+
+    async def said(self) -> DriverRecord | None:
+        entry = await self.store.read(PATH)
+        return None if entry is None else driver_of(entry.value, PATH)
+
+    async def record(self) -> DriverRecord:
+        said = await self.said()
+        assert said is not None
+        return said
+
+    async def until(self, state: str) -> None:
+        while (said := await self.said()) is None or said.state != state:
+            assert not self.driver.done(), f"waited for {state}, got {said} and exit code {self.driver.result()}"
+            await asyncio.sleep(0.01)
+
+
+def run(folder: Path, body: Callable[[Bench], Awaitable[None]], options: Mapping[str, Any] | None = None) -> None:
+    async def whole() -> None:
+        bench = Bench(folder, options or {})
+        async with asyncio.timeout(60):
+            await bench.start()
+            await body(bench)
+            assert bench.driver.done()
+
+    asyncio.run(whole())
+    no_children()
+
+
+@pytest.fixture(autouse=True)
+def _places(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(driver_module, "SparkLauncher", Places)
+    yield
+    sys.modules.pop(MODULE, None)
+
+
+@pytest.mark.parametrize("places", [Places, NoPlaces])
+def test_a_driver_that_cannot_hear_any_more_what_is_wanted_ends_and_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: type[Places]
+) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running" if places is Places else "starting")
+        bench.store.fails = True
+        await bench.want(state="inactive")
+        assert await bench.driver == CRASHED
+        said = await bench.record()
+        assert (said.state, "nobody has thought of this" in said.detail) == ("ended", True)
+
+    monkeypatch.setattr(driver_module, "SparkLauncher", places)
+    run(tmp_path, body)
+
+
+def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(master: TopologyMaster, seconds: float | None, *, heed: bool = True) -> bool:
+        raise RuntimeError("nobody has thought of this")
+
+    async def body(bench: Bench) -> None:
+        assert await bench.driver == CRASHED
+        said = await bench.record()
+        assert (said.state, "nobody has thought of this" in said.detail) == ("ended", True)
+
+    monkeypatch.setattr(TopologyMaster, "wait_finished", fails)
+    run(tmp_path, body)
+
+
+async def asked(bench: Bench, verb: str) -> Any:
+    """As a master asks."""
+    said = await bench.record()
+    assert said.address is not None
+    return await call(Door(NAME, EPOCH, said.address, driver_token("token", NAME, EPOCH)), verb, {}, 30.0)
+
+
+def test_what_is_wanted_of_a_topology_that_waits_for_places_is_promised_and_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class LatePlaces(Places):
+        free = asyncio.Event()
+
+        async def launch(self, worker: str) -> WorkerHandle:
+            await self.free.wait()
+            return await super().launch(worker)
+
+    async def body(bench: Bench) -> None:
+        await bench.until("waiting")
+        await bench.want(state="inactive")
+        assert await asked(bench, "deactivate") == {"state": "starting", "wanted": "inactive"}
+        LatePlaces.free.set()
+        await bench.until("inactive")
+        await bench.want(state="active")
+        await bench.until("running")
+        await bench.want(state="killed", wait=0.0)
+        assert await bench.driver == ENDED
+
+    monkeypatch.setattr(driver_module, "SparkLauncher", LatePlaces)
+    monkeypatch.setattr(places_module, "_SAY_WAITING_SECONDS", 0.05)
+    run(tmp_path, body)
+
+
+@pytest.mark.parametrize("why", ["restarted", "killed"])
+def test_what_is_wanted_of_a_topology_that_drains_is_promised_where_it_comes_back(tmp_path: Path, why: str) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        seconds = 1000.0
+        await bench.want(**{"state": "killed", "wait": seconds} if why == "killed" else {"restart": 1, "wait": seconds})
+        await bench.until("draining")
+        if why == "killed":
+            with pytest.raises(InvalidError, match="is draining, so its spouts stay as they are"):
+                await asked(bench, "deactivate")
+        else:
+            assert await asked(bench, "deactivate") == {"state": "draining", "wanted": "inactive"}
+            assert "it is restarted" in (await bench.record()).detail
+        await bench.want(state="killed", wait=0.0)
+        assert await bench.driver == ENDED
+
+    run(tmp_path, body, {"test.keeps": True})
+
+
+@pytest.mark.parametrize(("options", "policy"), [({}, "pasps"), ({"pasps.policy": "static"}, "static")])
+def test_who_decides_is_said_in_the_store_and_in_the_run_directory(tmp_path: Path, options: dict[str, Any], policy: str) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        assert (await bench.record()).policy == policy
+        (run,) = known_runs(tmp_path / "home")
+        assert run.record.policy == policy
+        await bench.want(state="killed", wait=0.0)
+        assert await bench.driver == ENDED
+
+    run(tmp_path, body, options)
