@@ -110,6 +110,8 @@ def _up(dev: DevCluster, options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     try:
         came = dev.up(Wanted(options.workers, options.cores, options.port), options.timeout)
+        if came and dev.quicken():
+            _tell("Spark's classes are kept for quicker starts, once, in the background")
     except BrokenError as error:
         print(f"pasps cluster: {error}", file=sys.stderr, flush=True)
         return exit_codes.NOT_STARTED
@@ -122,6 +124,7 @@ def _up(dev: DevCluster, options: argparse.Namespace) -> int:
     print("the cluster is up" if came else "the cluster was up already")
     print(f"master     {state.master}")
     print(f"spark      {state.spark}, {state.workers} workers of {state.cores} cores; http://127.0.0.1:{state.ports['spark-master-ui']}")
+    print(f"           SPARK_CONF_DIR={dev.home / 'spark' / 'conf'} for other programs, which need its secret")
     print(f"zookeeper  {state.zookeeper}")
     print(f"home       {dev.home}")
     return exit_codes.OK

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from pasps.cli import exit_codes
+from pasps.cli.activate import activity_text
 from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, describe
 
@@ -22,5 +23,5 @@ def deactivate(options: argparse.Namespace) -> int:
     """See the module."""
     with find_topology(options.topology, options.master) as topology:
         done = topology.call("deactivate")
-    print(json.dumps(done) if options.json else f"{topology.name} is {done['state']}")
+    print(json.dumps(done) if options.json else activity_text(topology.name, done))
     return exit_codes.OK

@@ -16,8 +16,8 @@ from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.tracebacks import without_our_frames
 
 _WHAT = """\
-Shows the last exceptions of your code with their tracebacks, the oldest first. A run keeps a thousand; how many each component
-reports is throttled by topology.max.error.report.per.interval, the counts in `pasps status` are complete."""
+Shows the last exceptions of your code with their tracebacks, and workers that died, the oldest first. A run keeps a thousand;
+how many each component reports is throttled by topology.max.error.report.per.interval, the counts in `pasps status` are complete."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -63,10 +63,13 @@ def explain(options: argparse.Namespace) -> int:
         InvalidError: no such run, bolt, time or policy.
     """
     remote = find_past(options.topology, options.master, or_newest=options.bolt is None)
-    if remote is not None:
-        topology, is_named = remote
-        return _explain_remote(options, topology, options.bolt if is_named else options.topology)
-    run, bolt = find(options.topology, options.bolt, base_directory())
+    match remote:
+        case (ClusterTopology() as topology, is_named):
+            return _explain_remote(options, topology, options.bolt if is_named else options.topology)
+        case (KnownRun() as run, is_named):
+            bolt = options.bolt if is_named else options.topology
+        case _:
+            run, bolt = find(options.topology, options.bolt, base_directory())
     try:
         return _explain(options, run.directory, f"{run.record.name}, {run.state}, {run.directory}", bolt)
     except InvalidError as error:

@@ -10,6 +10,7 @@ import msgspec
 
 from pasps.cli.master_client import ClusterAddress, MasterClient
 from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.daemons.dev.processes import ProcessRef
 from pasps.daemons.run_list import base_directory
 from pasps.errors import InvalidError
 
@@ -55,13 +56,21 @@ def cluster_file(base: Path) -> Path:
     return base / "cluster" / "cluster.json"
 
 
+class _Told(msgspec.Struct):
+    """What is of use here of a `ClusterState`."""
+
+    master: str
+    token: str | None
+    processes: dict[str, ProcessRef]
+
+
 def development_cluster(path: Path) -> ClusterAddress | None:
-    """What that file says; None: there is none that can be read."""
+    """What that file says; None: there is none that can be read, or its master is dead, and who listens in its place may be anybody."""
     try:
-        told = msgspec.json.decode(path.read_bytes())
-        master, token = told["master"], told.get("token")
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        told = msgspec.json.decode(path.read_bytes(), type=_Told)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if not isinstance(master, str) or not (token is None or isinstance(token, str)):
+    master = told.processes.get("master")
+    if master is None or not master.alive:
         return None
-    return ClusterAddress(master.rstrip("/"), token or None, "the development cluster of this machine")
+    return ClusterAddress(told.master.rstrip("/"), told.token or None, "the development cluster of this machine")

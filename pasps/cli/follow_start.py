@@ -13,7 +13,7 @@ from pasps.cli.topology_view import TopologyView
 from pasps.clock import Clock, Deadline
 from pasps.errors import TimeoutExpiredError
 
-_LOOK_SECONDS = 0.3
+_LOOK_SECONDS = 0.1
 _UP = ("running", "inactive", "draining")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +28,13 @@ class LostError(BrokenError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A file given as `body` is sent piece by piece. An answer longer than `most_bytes` is refused."""
+    """A file given as `body` is sent piece by piece; `sent` is called then. An answer longer than `most_bytes` is refused."""
 
     method: str
     headers: Mapping[str, str]
     body: bytes | Path | None = None
     most_bytes: int = MOST_ANSWER_BYTES
+    sent: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ def exchange(url: str, request: Request, seconds: float | None, clock: Clock) ->
         line = connection.sock
         try:
             _send(connection, parts, request)
+            if request.sent is not None:
+                request.sent()
             return _answer(connection, line, request, Deadline(clock, seconds))
         except TimeoutError as late:
             raise TimeoutExpiredError(f"no answer within {seconds:g} s") from late

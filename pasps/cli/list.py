@@ -104,7 +104,7 @@ def view_object(view: TopologyView | EndedTopology, master: str) -> dict[str, An
         "started": view.submitted,
         "ended": None if isinstance(view, TopologyView) else view.ended,
         "workers": living and living.workers,
-        "policy": None,
+        "policy": living and living.policy,
         "file": None,
         "run_dir": None,
         "master": master,
@@ -126,4 +126,5 @@ def _view_row(view: TopologyView | EndedTopology, master: str) -> tuple[str, ...
     submitted = "-" if view.submitted is None else moment(view.submitted)
     if isinstance(view, EndedTopology):
         return view.name, master, "ended", "-", submitted, "-", "-", "-"
-    return view.name, master, view.state, view.process, submitted, "-" if view.workers is None else str(view.workers), "-", "-"
+    workers = "-" if view.workers is None else str(view.workers)
+    return view.name, master, view.state, view.process, submitted, workers, view.policy or "-", "-"

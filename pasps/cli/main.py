@@ -45,6 +45,7 @@ COMMANDS = (
     Command("logs", "what the workers of a topology wrote", "pasps.cli.logs"),
     Command("explain", "why bolts have their replicas", "pasps.cli.explain"),
     Command("report", "a page of a run, with pictures and measures", "pasps.cli.report"),
+    Command("runs", "the runs that this machine keeps: list, keep, remove", "pasps.cli.runs"),
     Command("traces", "input rates: made of raw records or made up, composed, described", "pasps.cli.traces"),
     Command("et", "measure what one event takes in each bolt", "pasps.cli.et"),
     Command("predictor", "the service that forecasts the input", "pasps.cli.predictor"),

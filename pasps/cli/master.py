@@ -12,11 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pasps.cli import exit_codes
-from pasps.cluster.tokens import TOKEN_VARIABLE
+from pasps.cluster.tokens import SIGNING_VARIABLE, TOKEN_VARIABLE, ZOOKEEPER_VARIABLE
 from pasps.daemons.master.settings import DEFAULT_PORT, LOOPBACK, Settings
 from pasps.daemons.run_list import base_directory
 
-AUTH_VARIABLE = "PASPS_ZOOKEEPER_AUTH"
 CURE = "pip install 'pasps[cluster]'"
 _NEEDED = ("fastapi", "kazoo", "uvicorn")
 
@@ -28,12 +27,16 @@ When it answers it prints one line, `master listening on http://HOST:PORT`; SIGT
 environment:
   PASPS_TOKEN            the secret that clients send; needed when others can reach this master, or when there are several.
                          Without it one is made, and kept in the file `token` in --home
-  PASPS_ZOOKEEPER_AUTH   user:password; what is written to ZooKeeper is then for this user only
+  PASPS_SIGNING_KEY      what submissions are signed with in ZooKeeper, the same for all masters (default: PASPS_TOKEN). With one the
+                         token may change, and what was submitted goes on
+  PASPS_ZOOKEEPER_AUTH   user:password; what is written to ZooKeeper is then for this user only. Needed when others can reach this
+                         master, and the same for all masters; --zookeeper wants a /CHROOT with it
   PASPS_PREDICTOR_TOKEN  the predictor's, for the drivers
 
 examples:
   pasps master --spark spark://10.0.0.5:7077 --zookeeper 10.0.0.5:2181/pasps
-  PASPS_TOKEN=... pasps master --spark yarn --zookeeper h1:2181,h2:2181,h3:2181/pasps --packages gs://bucket/pasps --host 0.0.0.0
+  PASPS_TOKEN=... PASPS_ZOOKEEPER_AUTH=pasps:... pasps master --spark yarn --zookeeper h1:2181,h2:2181,h3:2181/pasps \\
+    --packages gs://bucket/pasps --host 0.0.0.0 --bind 10.0.0.5
 
 exit codes:
   0    ended by SIGTERM or Ctrl-C
@@ -94,5 +97,6 @@ def settings_of(options: argparse.Namespace, environment: Mapping[str, str]) -> 
         advertise=options.advertise,
         predictor=options.predictor,
         token=environment.get(TOKEN_VARIABLE) or None,
-        zookeeper_auth=environment.get(AUTH_VARIABLE) or None,
+        signing_key=environment.get(SIGNING_VARIABLE) or None,
+        zookeeper_auth=environment.get(ZOOKEEPER_VARIABLE) or None,
     )

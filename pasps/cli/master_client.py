@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
@@ -21,9 +22,12 @@ from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, Proto
 
 SUBMIT_SECONDS = 180.0
 """From the end of the upload: the master imports the topology before it answers."""
-MOST_FILES_BYTES = 512 << 20
 _MOST_REDIRECTS = 4
 _TOPOLOGIES = "/v1/topologies"
+_VARIABLE = "PASPS_MASTER"
+_PORTS = {"http": 80, "https": 443}
+_OTHER_WAY = "give an address of the leader that can be reached from here, or ask again when another has taken over"
+_HEALTH = "/healthz"
 
 
 class MasterAwayError(BrokenError):
@@ -36,7 +40,7 @@ class RefusedTokenError(InvalidError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """Where a cluster's master is; `said_by` is the option, variable or file that says so."""
+    """Where a cluster's masters are, "URL" or "URL,URL"; `said_by` is the option, variable or file that says so."""
 
     master: str
     token: str | None = field(repr=False)
@@ -44,7 +48,11 @@ class ClusterAddress:
 
 
 class MasterClient:
-    """Keeps no connection. Remembers who leads, and asks at the given address again when that one is gone."""
+    """Keeps no connection. Remembers who leads, and asks at the given addresses again when that one is gone.
+
+    Follows redirects among the given addresses alone: what a master says of another one comes from ZooKeeper, and the token must not
+    go wherever somebody writes there.
+    """
 
     def __init__(self, address: ClusterAddress, clock: Clock | None = None) -> None:
         """Checks the address and the token, and asks nobody.
@@ -53,15 +61,20 @@ class MasterClient:
             InvalidError: it is no address, or no token.
         """
         self.address = address
-        self.url = _checked_url(address)
-        self._headers = {"Accept": "application/json", **_authorization(address)}
+        self._urls = _checked_urls(address)
+        self._token = _authorization(address)
         self._clock = clock or SystemClock()
         self._leader: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the first."""
+        return self._urls[0]
 
     def is_up(self) -> bool:
         """Whether a master of pasps answers there; needs no token, raises nothing."""
         try:
-            answer, _ = self._ask("GET", "/healthz", None, ANSWER_SECONDS, MOST_ANSWER_BYTES)
+            answer, _ = self._ask("GET", _HEALTH, None, ANSWER_SECONDS, MOST_ANSWER_BYTES)
             told = msgspec.json.decode(answer.body)
         except (PaspsError, msgspec.DecodeError, UnicodeDecodeError):
             return False
@@ -96,8 +109,7 @@ class MasterClient:
             NotRunningError: there is no such topology.
             PaspsError: what the topology answered, or as `topologies` does.
         """
-        most = MOST_FILES_BYTES if verb == "files" else MOST_ANSWER_BYTES
-        told = self._json("POST", f"{_of(name)}/verbs/{quote(verb, safe='')}", dict(arguments or {}), seconds, most)
+        told = self._json("POST", f"{_of(name)}/verbs/{quote(verb, safe='')}", dict(arguments or {}), seconds)
         return self._field("result", told)
 
     def submit(self, package: Path, say: Callable[[str], None] = lambda _: None) -> Submitted:
@@ -110,7 +122,8 @@ class MasterClient:
         """
         say(f"sending {package.stat().st_size:,} bytes to {self._whose()}")
         try:
-            answer, base = self._ask("POST", _TOPOLOGIES, package, SUBMIT_SECONDS, MOST_ANSWER_BYTES)
+            sent = partial(say, "sent; the master checks it")
+            answer, base = self._ask("POST", _TOPOLOGIES, package, SUBMIT_SECONDS, MOST_ANSWER_BYTES, sent)
             told = self._checked(answer, base)
         except BusyError as error:
             raise InvalidError(str(error)) from error
@@ -127,22 +140,35 @@ class MasterClient:
         changes = {"workers": workers, "pools": dict(pools), "wait": wait}
         return self._json("POST", f"{_of(name)}/rebalance", changes, SUBMIT_SECONDS)
 
-    def _json(self, method: str, path: str, body: Any = None, seconds: float | None = ANSWER_SECONDS, most: int = MOST_ANSWER_BYTES) -> Any:
-        answer, base = self._ask(method, path, None if body is None else msgspec.json.encode(body), seconds, most)
+    def _json(self, method: str, path: str, body: Any = None, seconds: float | None = ANSWER_SECONDS) -> Any:
+        answer, base = self._ask(method, path, None if body is None else msgspec.json.encode(body), seconds, MOST_ANSWER_BYTES)
         return self._checked(answer, base)
 
-    def _ask(self, method: str, path: str, body: bytes | Path | None, seconds: float | None, most: int) -> tuple[Answer, str]:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Path | None,
+        seconds: float | None,
+        most: int,
+        sent: Callable[[], None] | None = None,
+    ) -> tuple[Answer, str]:
         """The answer of the master that leads, and its address."""
         content = {} if body is None else {"Content-Type": "application/zip" if isinstance(body, Path) else "application/json"}
-        request = Request(method, {**self._headers, **content}, body, most)
+        # whoever listens there may ask for nothing, and is only asked whether it is there
+        token = {} if path == _HEALTH else self._token
+        request = Request(method, {"Accept": "application/json", **token, **content}, body, most, sent)
         base, redirects = self._leader or self.url, 0
+        away: dict[str, NotConnectedError] = {}
         while True:
             try:
                 answer = exchange(base + path, request, seconds, self._clock)
             except NotConnectedError as error:
-                if base != self._leader or base == self.url:
-                    raise self._nobody(base, error) from error
-                base, self._leader = self.url, None  # another one may lead by now
+                away[base], self._leader = error, None
+                others = [url for url in self._urls if url not in away]
+                if not others:
+                    raise self._nobody(away) from error
+                base = others[0]  # another one may lead by now, or know who does
                 continue
             except LostError as error:
                 raise LostError(f"{self._whose(base)}: {error}") from error
@@ -156,23 +182,32 @@ class MasterClient:
             redirects += 1
             if redirects > _MOST_REDIRECTS:
                 raise MasterAwayError(f"{self._whose()} and others send to each other; there is no leader now, try again in a moment")
-            base, self._leader = self._redirected(base, path, answer), None
+            leader, self._leader = self._redirected(base, path, answer), None
+            if leader in away:
+                raise MasterAwayError(
+                    f"{self._whose(base)} says that {leader} leads, which cannot be reached: {away[leader]}; {_OTHER_WAY}"
+                )
+            base = leader
 
     def _redirected(self, base: str, path: str, answer: Answer) -> str:
-        """The address of the leader, out of where a follower sends to."""
+        """Which of the given addresses is the leader's, out of where a follower sends to."""
         target = urljoin(base + path, answer.location or "")
         if not answer.location or not urlsplit(target).hostname:
             raise ProtocolError(f"{self._whose(base)} sends to {answer.location!r}, which is no address")
-        if urlsplit(target).scheme != urlsplit(base).scheme:
-            raise ProtocolError(f"{self._whose(base)} sends to {target!r}; the token is not sent on to another scheme")
-        return target.partition("?")[0].removesuffix(path).rstrip("/")
+        leader = target.partition("?")[0].removesuffix(path).rstrip("/")
+        for url in self._urls:
+            if _origin(url) == _origin(leader):
+                return url
+        given = ",".join(self._urls)
+        raise MasterAwayError(
+            f"{self._whose(base)} says that {leader} leads, which is not among the addresses given, so nothing is sent there; if it is a "
+            f"master of the cluster give both, --master {given},{leader} (or {_VARIABLE}), or its address through a tunnel"
+        )
 
-    def _nobody(self, base: str, error: NotConnectedError) -> MasterAwayError:
-        if base != self.url:
-            cure = "give an address of the leader with --master, through a tunnel if need be"
-            return MasterAwayError(f"{self._whose()} says that {base} leads, which cannot be reached: {error}; {cure}")
+    def _nobody(self, away: Mapping[str, NotConnectedError]) -> MasterAwayError:
+        said = "; ".join(f"{url}: {error}" for url, error in away.items()) if len(away) > 1 else str(*away.values())
         cure = "start a development cluster with `pasps cluster up`, or give another address with --master URL"
-        return MasterAwayError(f"{self._whose()} cannot be reached: {error}; {cure}")
+        return MasterAwayError(f"{self._whose()} cannot be reached: {said}; {cure}")
 
     def _checked(self, answer: Answer, base: str) -> Any:
         """What a good answer says; raises for the others."""
@@ -221,15 +256,27 @@ def _of(name: str) -> str:
     return f"{_TOPOLOGIES}/{quote(name, safe='')}"
 
 
-def _checked_url(address: ClusterAddress) -> str:
-    url = address.master.rstrip("/")
+def _origin(url: str) -> tuple[str, str | None, int]:
+    """What an address has in common with others of the same server; of what is no address, with nobody."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return url, None, 0
+
+
+def _checked_urls(address: ClusterAddress) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_checked_url(address, url.strip().rstrip("/")) for url in address.master.split(",")))
+
+
+def _checked_url(address: ClusterAddress, url: str) -> str:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable()
     except ValueError:
         good = False
     if not good or " " in url or parts.query or parts.fragment or parts.username is not None:
-        raise InvalidError(f"{address.said_by} {address.master!r}: expected the address of a master, for example http://127.0.0.1:8627")
+        raise InvalidError(f"{address.said_by} {url!r}: expected the address of a master, for example http://127.0.0.1:8627")
     return url
 
 

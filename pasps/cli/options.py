@@ -29,7 +29,7 @@ def add_topology(parser: argparse.ArgumentParser) -> None:
 
 def add_master(parser: argparse.ArgumentParser, text: str = _MASTER) -> None:
     """`--master`, which leaves the runs of this machine out; the token is in the environment, as PASPS_TOKEN."""
-    parser.add_argument("--master", metavar="URL", help=text)
+    parser.add_argument("--master", metavar="URL[,URL...]", help=text)
 
 
 def add_json(parser: argparse.ArgumentParser, text: str = JSON_HELP) -> None:

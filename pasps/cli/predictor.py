@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("--host", help="the address to listen on; one that others can reach needs --token (default: 127.0.0.1)")
     option("--port", help="0 takes a free one (default: 8888)")
-    option("--workers", metavar="N", help="processes for long fits (default: the number of cores)")
+    option("--workers", metavar="N", help="processes for long fits (default: the number of cores, at most 256)")
     option("--token", help=f"requests must send it as `Authorization: Bearer TOKEN`; better in the environment, as {TOKEN_VARIABLE}")
     option("--fit-timeout", metavar="S", help="a fit is stopped after S seconds (default: 10)")
     option("--most-waiting", metavar="N", help="refuse a fit when N wait for a process already (default: 64)")

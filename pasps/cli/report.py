@@ -59,10 +59,13 @@ def report(options: argparse.Namespace) -> int:
         BrokenError: a file cannot be read or written.
     """
     remote = find_past(options.run, options.master)
-    if remote is not None:
-        made = _report_remote(remote[0], options.out)
-    else:
-        made = write_report(directory_of(options.run, base_directory()), options.out)
+    match remote:
+        case (ClusterTopology() as topology, _):
+            made = _report_remote(topology, options.out)
+        case (KnownRun() as left, _):
+            made = write_report(left.directory, options.out)
+        case _:
+            made = write_report(directory_of(options.run, base_directory()), options.out)
     print(_json(made) if options.json else _text(made), flush=True)
     if not options.json:
         for warning in made.warnings:

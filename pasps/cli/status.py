@@ -7,6 +7,7 @@ import json
 
 from pasps.cli import exit_codes
 from pasps.cli.elastic_lines import elastic_status
+from pasps.cli.find_run import moment
 from pasps.cli.find_topology import find_topology
 from pasps.cli.frame import first_frame
 from pasps.cli.options import about_topology, add_json, add_topology, describe
@@ -15,6 +16,7 @@ from pasps.cli.topology_view import TopologyView
 from pasps.cli.words import clock_text
 from pasps.daemons.run_list import KnownRun
 from pasps.daemons.status import Status, status_from
+from pasps.daemons.worker_link import brief
 
 _WHAT = "Shows the counters of a topology since it was started. Gives up after 10 seconds when the run does not answer."
 
@@ -55,6 +57,7 @@ def status_text(status: Status, known: KnownRun | TopologyView) -> str:
         *frame_lines(frame),
         f"in flight  {status.stats.pending:,}",
         f"workers    {len(status.workers)} of {status.workers_wanted}: {workers}",
+        *_loss_lines(status),
         *place,
     ]
     if status.elastic is not None:
@@ -65,3 +68,12 @@ def status_text(status: Status, known: KnownRun | TopologyView) -> str:
     if status.errors:
         lines += ["", *error_lines(status.errors, frame.errors)]
     return "\n".join(lines)
+
+
+def _loss_lines(status: Status) -> list[str]:
+    """How many workers died, and how the last one did."""
+    if not status.losses:
+        return []
+    last = status.losses[-1]
+    many = f"{status.lost} workers" if status.lost > 1 else "1 worker"
+    return [f"lost       {many}, and started again; {'the last ' if status.lost > 1 else ''}at {moment(last.time)} {brief(last.text)}"]

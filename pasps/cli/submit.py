@@ -17,9 +17,10 @@ from pasps.cli.follow_start import Start, follow_start
 from pasps.cli.master_client import MasterClient
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
-from pasps.clock import SystemClock
+from pasps.clock import Clock, SystemClock
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.daemons.load_file import FileError
+from pasps.daemons.load_package import check_paths
 from pasps.errors import InvalidError
 
 _WHAT = """\
@@ -62,8 +63,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def submit(options: argparse.Namespace) -> int:
     """See the module."""
-    say = _say_aside if options.json else _say
+    say = timed(_say_aside if options.json else _say, SystemClock())
     request = replace(request_of(options), name=options.name, workers=options.workers, inactive=options.inactive)
+    say(f"checking {request.file} here")
     name = checked_here(request, say)
     cluster = the_cluster(options.master)
     _check_name(cluster, name)
@@ -79,8 +81,14 @@ def submit(options: argparse.Namespace) -> int:
         told = {"name": start.name, "state": start.state, "detail": start.detail, "workers": taken.workers, "master": cluster.url}
         print(json.dumps(told), flush=True)
     else:
-        print(start.text("" if options.master is None else f" --master {options.master}"), flush=True)
+        say(start.text("" if options.master is None else f" --master {options.master}"))
     return start.exit_code
+
+
+def timed(say: Callable[[str], None], clock: Clock) -> Callable[[str], None]:
+    """The same, with the seconds since now in front: whoever waits sees for what, and where the time went."""
+    began = clock.now()
+    return lambda text: say(f"{clock.now() - began:5.1f} s  {text}")
 
 
 def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | None:
@@ -98,7 +106,9 @@ def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | N
             raise
         say(f"module {missing!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
         return request.name
-    return blueprint_of(topology, request.name, options).name
+    blueprint = blueprint_of(topology, request.name, options)
+    check_paths(blueprint)
+    return blueprint.name
 
 
 def _check_name(cluster: MasterClient, name: str | None) -> None:

@@ -43,6 +43,11 @@ class TopologyView:
         return "" if self.driver is None else str(self.driver.get("host", ""))
 
     @property
+    def policy(self) -> str | None:
+        """Who decides on its replicas; None when its driver has not said yet."""
+        return None if self.driver is None else self.driver.get("policy") or None
+
+    @property
     def process(self) -> str:
         """Where its driver runs, for people."""
         return "-" if self.driver is None else f"{self.driver.get('pid')} on {self.host}"

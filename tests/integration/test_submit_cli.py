@@ -91,10 +91,14 @@ def test_the_package_is_sent_and_the_topology_followed(master: Master, tmp_path:
     told = json.loads(package.read("submission.json"))
     assert (told["workers"], told["options"], told["inactive"]) == (3, {"numbers.count": 5}, True)
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[-2:] == [
+    seconds, said = zip(*(line.split(" s  ", 1) for line in shown.out.splitlines()), strict=True)
+    assert [float(time) for time in seconds] == sorted(float(time) for time in seconds)
+    assert said[0] == f"checking {file} here"
+    assert said[-3:] == (
+        "sent; the master checks it",
         "submitted counting",
         "counting is running; watch it with `pasps top counting`, see what it prints with `pasps logs counting -f`",
-    ]
+    )
     assert shown.err == "imported\n"
 
 

@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pasps.cli.control_client import ControlClient
+from pasps.cli.find_run import moment
 from pasps.daemons.run_list import known_runs
 from pasps.errors import InvalidError, TimeoutExpiredError
 from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, pasps, wait_until
@@ -120,6 +122,31 @@ def test_a_run_is_listed_watched_scaled_and_ended_from_another_terminal(start: S
     gone = pasps(home, "status", "wc")
     assert gone.returncode == 6
     assert f"see {run_dir}/summary.json" in gone.stderr
+
+
+def test_a_worker_that_was_killed_is_mentioned(start: Start, home: Path) -> None:
+    run = start("--workers", "2")
+    flowing(run)
+    with ControlClient(known_runs(home)[0]) as client:
+        assert client.call("status")["lost"] == 0
+        victim = client.call("status")["workers"][1]
+        psutil.Process(victim["pid"]).kill()
+
+        def replaced() -> bool:
+            workers = client.call("status")["workers"]
+            return len(workers) == 2 and all(worker["pid"] != victim["pid"] for worker in workers)
+
+        wait_until(replaced, "worker in its place", run)
+        told = client.call("status")
+        (loss,) = told["losses"]
+        assert told["lost"] == 1
+        assert told["errors"] == [], "it was no exception of user code"
+    said = f"worker {victim['id']} died: its process was ended by SIGKILL"
+    assert loss["text"].startswith(said)
+    shown = pasps(home, "status").stdout
+    assert f"lost       1 worker, and started again; at {moment(loss['time'])} {said}" in shown
+    shown = pasps(home, "errors").stdout
+    assert f"{moment(loss['time'])}  a worker:\n    {said}" in shown
 
 
 def test_spouts_stop_and_start_and_errors_are_shown(start: Start, home: Path) -> None:

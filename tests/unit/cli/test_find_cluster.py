@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from pasps.cli.find_cluster import cluster_file, development_cluster, find_cluster, the_cluster
 from pasps.cli.master_client import ClusterAddress
+from pasps.daemons.process_identity import started
 from pasps.errors import InvalidError
 
 URL = "http://127.0.0.1:8627"
@@ -22,6 +25,13 @@ def write(base: Path, text: str) -> None:
     path = cluster_file(base)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
+
+
+def state(token: str = "own", pid: int | None = None, process: str | None = None) -> str:
+    """What `pasps cluster up` writes; its master is this very process unless another is named."""
+    number = os.getpid() if pid is None else pid
+    master = {"pid": number, "process": started(number) if process is None else process}
+    return json.dumps({"master": f"{URL}/", "token": token, "ports": {}, "processes": {"master": master}})
 
 
 def address(given: str | None, environment: dict[str, str]) -> ClusterAddress:
@@ -42,7 +52,7 @@ def test_the_option_comes_before_the_variable(environment: dict[str, str]) -> No
 
 
 def test_a_development_cluster_gives_its_token_to_its_own_address_alone(environment: dict[str, str], tmp_path: Path) -> None:
-    write(tmp_path, f'{{"master": "{URL}", "token": "own", "ports": {{}}}}')
+    write(tmp_path, state())
     assert address(URL + "/", environment).token == "own"
     assert address("http://other:1", environment).token is None
     assert address(URL, {**environment, "PASPS_TOKEN": "mine"}).token == "mine"
@@ -52,8 +62,15 @@ def test_what_is_written_of_a_development_cluster_is_read_leniently(tmp_path: Pa
     for text in ("", "[]", "{}", '{"master": 1, "token": "a"}', '{"master": "http://a", "token": 1}', "\x00"):
         write(tmp_path, text)
         assert development_cluster(cluster_file(tmp_path)) is None
-    write(tmp_path, f'{{"master": "{URL}/", "token": ""}}')
+    write(tmp_path, state(token=""))
     assert development_cluster(cluster_file(tmp_path)) == ClusterAddress(URL, None, "the development cluster of this machine")
+
+
+def test_the_token_of_a_cluster_that_is_gone_is_nobodys(environment: dict[str, str], tmp_path: Path) -> None:
+    for text in (state(process="earlier"), state(pid=2**30, process="x"), f'{{"master": "{URL}", "token": "own"}}'):
+        write(tmp_path, text)
+        assert find_cluster(None, environment) is None
+        assert address(URL, environment).token is None
 
 
 def test_an_empty_address_is_refused(environment: dict[str, str]) -> None:

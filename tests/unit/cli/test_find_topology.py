@@ -9,7 +9,7 @@ import pytest
 from pasps.cli.find_past import choose_past
 from pasps.cli.find_run import NotRunningError
 from pasps.cli.find_topology import choose_view
-from pasps.cli.topology_view import TopologyView, read
+from pasps.cli.topology_view import EndedTopology, TopologyView, read
 from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError, ProtocolError
 from tests.unit.cli.builders import known_run
@@ -57,6 +57,17 @@ def test_what_lives_comes_before_what_is_over_then_the_newest() -> None:
     assert choose_past([living], [ONE, TWO], None) is TWO
     assert choose_past([ended], [], ended.entry.name) is ended
     assert choose_past([ended], [ONE], "other") is None
+
+
+def test_one_that_ended_in_the_cluster_is_newer_than_a_run_here_that_was_over_before_it_began() -> None:
+    before, after = known_run("counting", RunState.ENDED), known_run("counting", RunState.ENDED, started=3000.0)
+    ended = [EndedTopology("counting", ended=500.0, submitted=400.0), EndedTopology("counting", ended=2500.0, submitted=2000.0)]
+    assert choose_past([before], ended, "counting") is ended[1]
+    assert choose_past([before, after], ended, "counting") is after
+    assert choose_past([before], [*ended, ONE], "counting") is ONE
+    assert choose_past([before], ended, None) is ended[1]
+    living = known_run("counting")
+    assert choose_past([living], ended, "counting") is living, "what is over does not run twice"
 
 
 def test_a_name_that_lives_here_and_there_is_refused() -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.submit import checked_here
+from pasps.cli.submit import checked_here, timed
 from pasps.cluster.package import PackageRequest
 from pasps.daemons.load_file import FileError
+from pasps.errors import ConfigError
+from pasps.testing.clock import FakeClock
 
 PLAIN = "import no_module_of_this_name\n"
 IN_OTHER_WORDS = """
@@ -49,3 +51,33 @@ def test_without_requirements_a_missing_module_is_refused(text: str, tmp_path: P
 def test_another_fault_of_the_file_is_refused_with_requirements_too(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="ZeroDivisionError"):
         checked_here(replace(request_for(tmp_path, "1 / 0\n"), requirements=Path("requirements.txt")), print)
+
+
+LINES = """
+from pasps import Bolt, Topology
+from pasps.connectors.lines import LineSpout
+
+class Sink(Bolt):
+    def process(self, tup):
+        pass
+
+class Follows(Topology):
+    lines = LineSpout.spec()
+    sink = Sink.spec(inputs=[lines])
+"""
+
+
+def test_a_relative_path_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    request = request_for(tmp_path, LINES)
+    with pytest.raises(ConfigError, match=r"component 'lines': .* 'lines.path' is the relative path 'app.log'; give an absolute path"):
+        checked_here(replace(request, options={"lines.path": "app.log"}), print)
+    assert checked_here(replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log"}), print) == "told"
+
+
+def test_what_is_said_begins_with_the_seconds_since_the_command_began() -> None:
+    clock, said = FakeClock(start=50.0), list[str]()
+    say = timed(said.append, clock)
+    for seconds, text in ((0.04, "packed"), (11.5, "submitted counting")):
+        clock.advance(seconds)
+        say(text)
+    assert said == ["  0.0 s  packed", " 11.5 s  submitted counting"]
