@@ -26,13 +26,13 @@ def save(comparison: Comparison, plans: Sequence[RunPlan], repeats: int, drawn: 
     """
     drawings = importlib.import_module("benchmarks.elasticity.drawings")
     directory.mkdir(parents=True, exist_ok=True)
-    name, rows = comparison.directory.name, comparison.rows(plans, repeats)
+    name, title, rows = comparison.directory.name, comparison.prepared.name, comparison.rows(plans, repeats)
     table = {**_table(comparison, rows), "commits": comparison.commits(plans, repeats)}
     made = {directory / f"{name}.json": (json.dumps(table, indent=1) + "\n").encode()}
-    made[directory / f"{name}-latency.png"] = cast("bytes", drawings.latency_against_saved(name, rows))
+    made[directory / f"{name}-latency.png"] = cast("bytes", drawings.latency_against_saved(title, rows))
     runs = _samples(comparison, [plan for plan in plans if plan.name in drawn])
     if runs:
-        made[directory / f"{name}-replicas.png"] = cast("bytes", drawings.replicas_over_time(name, runs))
+        made[directory / f"{name}-replicas.png"] = cast("bytes", drawings.replicas_over_time(title, comparison.prepared, runs))
     for path, content in made.items():
         path.write_bytes(content)
     return list(made)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
+from statistics import median
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from benchmarks.elasticity.traces import Prepared
 from benchmarks.elasticity.verdict import Row
 from pasps.control.run_log import Sample
 from pasps.report.canvas import (
@@ -26,6 +29,7 @@ from pasps.report.canvas import (
     pool_axis,
     seconds_axis,
 )
+from pasps.spouts.trace import Trace
 
 _COLOURS = {"static": QUIET, "presps": ORANGE, "pa-sps": VERMILION, "pasps": BLUE}
 _MARKS = {"static": "s", "presps": "D", "pa-sps": "^", "pasps": "o"}
@@ -87,33 +91,36 @@ def _touch(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def replicas_over_time(title: str, runs: Mapping[str, Sequence[Sample]]) -> bytes:
-    """The input, and below it for each run the replicas of all bolts that work."""
-    longest = max(runs.values(), key=len)
+def replicas_over_time(title: str, trace: Prepared, runs: Mapping[str, Sequence[Sample]]) -> bytes:
+    """The input, and below it for each run the replicas of all bolts that work, at the same moments of the trace."""
+    times = {name: in_the_trace(samples, trace) for name, samples in runs.items()}
     shows = "events due per second; below, working replicas, orange: draining"
-    sheet = Sheet(title, shows, [1.3, *[1.0] * len(runs)], 0.0, longest[-1].uptime, 0.16)
+    end = max(trace.seconds, *(seconds[-1] for seconds in times.values()))
+    sheet = Sheet(title, shows, [1.3, *[1.0] * len(runs)], 0.0, end, 0.16)
     upper, *panels = sheet.panels
-    times, rates = _rates(longest)
-    upper.fill_between(sheet.at(times), rates, color=FAINT, linewidth=0)
-    upper.plot(sheet.at(times), rates, color=QUIET, linewidth=1.0)
-    count_axis(upper, max(rates, default=1.0))
+    rates = [count / trace.row_seconds for count in (*trace.counts, 0)]
+    rows = sheet.at([row * trace.row_seconds for row in range(len(rates))])
+    upper.fill_between(rows, rates, step="post", color=FAINT, linewidth=0)
+    upper.plot(rows, rates, drawstyle="steps-post", color=QUIET, linewidth=1.0)
+    count_axis(upper, max(rates))
     for axes, (name, samples) in zip(panels, runs.items(), strict=True):
-        at = sheet.at([sample.uptime for sample in samples])
+        at = sheet.at(times[name])
         active = [sum(bolt.active for bolt in sample.bolts.values()) for sample in samples]
         working = [count + sum(bolt.draining for bolt in sample.bolts.values()) for sample, count in zip(samples, active, strict=True)]
         axes.fill_between(at, working, step="post", color=ORANGE, linewidth=0)
         axes.fill_between(at, active, step="post", color=PALE_BLUE, linewidth=0)
         pool_axis(axes, sum(bolt.pool for bolt in samples[-1].bolts.values()))
-        sheet.name_lines(axes, [(active[-1] if active else 0.0, name, BLUE)])
+        sheet.name_lines(axes, [(active[-1], name, BLUE)])
     return sheet.png()
 
 
-def _rates(samples: Sequence[Sample]) -> tuple[list[float], list[float]]:
-    """Events a second between two samples, at the second one."""
-    times, rates = [], []
-    for before, after in pairwise(samples):
-        seconds = after.uptime - before.uptime
-        if seconds > 0:
-            times.append(after.uptime)
-            rates.append((after.due - before.due) / seconds)
-    return times, rates
+def in_the_trace(samples: Sequence[Sample], trace: Prepared) -> list[float]:
+    """When each sample of a run was taken, in seconds since its trace began.
+
+    Uptimes are no such time: how long a run takes from its start until its spout begins differs from run to run. What was due when
+    a sample was taken tells where in the trace that was, if something had become due since the sample before.
+    """
+    due_at = Trace(trace.counts, Fraction(trace.row_seconds), Fraction(1)).times
+    moving = [after for before, after in pairwise(samples) if before.due < after.due < trace.events]
+    began = median([sample.uptime - due_at((sample.due - 1,))[0] for sample in moving] or [samples[0].uptime])
+    return [sample.uptime - began for sample in samples]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +37,16 @@ class Guess:
     def __init__(self, model: str, prepared: Prepared) -> None:
         self.model, self._prepared = model, prepared
 
-    async def forecast(self, samples: Sequence[float], horizon: int, now: float) -> Forecast | None:
-        """See `pasps.control.loop.Forecasts`."""
+    async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
+        """See `pasps.control.loop.Forecasts`; it answers at once."""
         if not samples:
             return None
+        horizon = math.ceil(seconds)
         if self.model == "clear":
             return Forecast(now, _known(self._prepared, now, horizon), self.model)
-        predictions = linear(samples, horizon) if self.model == "lr" and len(samples) > 1 else basic_predictions(samples, horizon)
-        return Forecast(now, predictions, self.model)
+        if self.model == "lr" and len(samples) > 1:
+            return Forecast(now, linear(samples, horizon), self.model)
+        return Forecast(now, basic_predictions(samples, horizon, horizon), self.model)
 
 
 def linear(samples: Sequence[float], horizon: int) -> tuple[float, ...]:

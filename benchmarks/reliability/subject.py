@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,10 +25,12 @@ from pasps.errors import PaspsError
 
 NAME = "counted"
 WORKERS = 4
+PATIENCE_SECONDS = 300.0
+"""For what comes unless something is broken, be the machine ever so busy with others."""
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 90.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
     """The first true value of the condition; what raises a PaspsError is asked again.
 
     Raises:
@@ -54,12 +57,13 @@ class Subject:
         self.arrivals = Arrivals(directory)
         self._directory = directory
         self._masters: list[subprocess.Popen[bytes]] = []
+        self._urls: list[str] = []
 
     @property
     def client(self) -> MasterClient:
-        """Of the cluster's first master."""
+        """Of the cluster's master, and of those that were started beside it."""
         state = self.cluster.state
-        return MasterClient(ClusterAddress(state.master, state.token, "the benchmark's cluster"))
+        return MasterClient(ClusterAddress(",".join([state.master, *self._urls]), state.token, "the benchmark's cluster"))
 
     def submit(self, **options: Any) -> None:
         """Submit it; back when it runs and tuples arrive at the full rate."""
@@ -81,7 +85,7 @@ class Subject:
         except PaspsError:
             return 0
 
-    def wait_full(self, seconds: float = 90.0) -> None:
+    def wait_full(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Until the last second's arrivals are as many as they should be."""
 
         def is_full() -> bool:
@@ -133,7 +137,8 @@ class Subject:
         with (home / "logs" / "master-2.log").open("wb") as log:
             process = subprocess.Popen(command, env=self.cluster.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=output)
         self._masters.append(process)
-        wait_for(lambda: b"listening" in (home / "logs" / "master-2.log").read_bytes(), "the second master")
+        found = wait_for(lambda: re.search(r"listening on (\S+)", (home / "logs" / "master-2.log").read_text()), "the second master")
+        self._urls.append(found[1])
 
     def close(self) -> None:
         """End what this one has started itself."""

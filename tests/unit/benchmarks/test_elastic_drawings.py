@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
-from benchmarks.elasticity.drawings import label_offsets, latency_against_saved, replicas_over_time
+import pytest
+
+from benchmarks.elasticity.drawings import in_the_trace, label_offsets, latency_against_saved, replicas_over_time
 from benchmarks.elasticity.outcomes import Numbers
+from benchmarks.elasticity.traces import Prepared
 from benchmarks.elasticity.verdict import Row
 from pasps.control.run_log import BoltSample, Sample
+from pasps.spouts.trace import Trace
 
 PNG = b"\x89PNG\r\n"
 NUMBERS = Numbers(0.5, 0.02, 1.0, 1000, 0.1, 0.09, 0.2, 0.3, None, None, 0, 0, 0, 10, 12, 900.0, 0.4)
@@ -29,7 +34,26 @@ def test_every_run_is_a_point() -> None:
     assert latency_against_saved("nothing", []).startswith(PNG)
 
 
-def test_replicas_are_drawn_under_the_input() -> None:
+TRACE = Prepared("wc", 0, 1.0, 1.0, (10, 0, 0, 40, 200, 30, 0, 80, 60, 10))
+SPREAD = Trace(TRACE.counts, Fraction(1), Fraction(1))
+
+
+def samples_of(began: float, until: float = 12.0) -> list[Sample]:
+    """One each second of a run whose trace began at that uptime."""
     bolts = {"first": BoltSample(4, 1, 8, 0, 10, 0.2)}
-    samples = [Sample(float(second), 0.0, True, 1, second * 10, 0, 0, 0, 0, 0, 0, bolts) for second in range(1, 8)]
-    assert replicas_over_time("wc", {"static-8": samples, "pasps-0.8": samples[:3]}).startswith(PNG)
+    uptimes = [0.4 + second for second in range(int(began + until))]
+    return [Sample(uptime, 0.0, True, 1, SPREAD.count(uptime - began), 0, 0, 0, 0, 0, 0, bolts) for uptime in uptimes]
+
+
+@pytest.mark.parametrize("began", [0.25, 2.0, 6.3])
+def test_a_run_is_drawn_by_the_time_of_its_trace_whenever_that_began(began: float) -> None:
+    samples = samples_of(began)
+    assert in_the_trace(samples, TRACE) == pytest.approx([sample.uptime - began for sample in samples], abs=0.06)
+
+
+def test_a_run_in_which_nothing_was_due_begins_with_its_first_sample() -> None:
+    assert in_the_trace(samples_of(100.0, -97.0), TRACE) == pytest.approx([0.0, 1.0, 2.0])
+
+
+def test_replicas_are_drawn_under_the_input() -> None:
+    assert replicas_over_time("wc", TRACE, {"static-8": samples_of(0.5), "pasps-0.8": samples_of(6.0)[:9]}).startswith(PNG)
