@@ -5,9 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO_SECONDS ?= 60
+FUZZ_SECONDS ?= 300
 PYTEST_ARGS ?=
-# a file of tests runs in one process, which keeps what its fixtures share; tests with processes of their own go one by one
+# a file of tests runs in one process, which keeps what its fixtures share
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
+# those with processes of their own mostly wait for them, so more run than a small machine has cores
+WITH_PROCESSES := -n 3 --dist loadfile
+# sets have the same order in each run
+REPEATABLE := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 
 # the directories under mypy that have code already
 TYPED = $(foreach dir,pasps predictor_service topologies benchmarks deploy,$(if $(shell find $(dir) -name '*.py' 2>/dev/null | head -n 1),$(dir)))
@@ -20,7 +25,7 @@ INSTALL = PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUI
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test unit integration docs-test java servers lint format types clean clean-all FORCE
+.PHONY: help demo test unit integration fuzz coverage docs-test java servers lint format types clean clean-all FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,14 +38,36 @@ test: lint types pytest ## everything CI runs: lint, types, all tests
 
 .PHONY: pytest
 pytest: $(VENV)/.dev java servers
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit tests/docs $(PYTEST_ARGS)
-	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
+	$(REPEATABLE) $(SIDE_BY_SIDE) tests/unit tests/docs $(PYTEST_ARGS)
+	$(REPEATABLE) $(WITH_PROCESSES) tests/integration $(PYTEST_ARGS)
 
 unit: $(VENV)/.dev ## the tests without processes and sockets
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/unit $(PYTEST_ARGS)
+	$(REPEATABLE) $(SIDE_BY_SIDE) tests/unit $(PYTEST_ARGS)
 
 integration: $(VENV)/.dev java servers ## the tests with real processes and sockets
-	$(BIN)/python -m pytest tests/integration $(PYTEST_ARGS)
+	$(REPEATABLE) $(WITH_PROCESSES) tests/integration $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev ## draw the examples of the unit tests anew, round by round for FUZZ_SECONDS (300)
+	@end=$$(($$(date +%s) + $(FUZZ_SECONDS))); round=0; \
+	while [ "$$(date +%s)" -lt "$$end" ]; do \
+		round=$$((round + 1)); echo "fuzz: round $$round"; \
+		PYTHONHASHSEED=random $(BIN)/python -m pytest -q $(SIDE_BY_SIDE) --timeout 0 -m hypothesis --hypothesis-profile fuzz \
+			$$(grep -rl --include='test_*.py' hypothesis tests/unit) $(PYTEST_ARGS) || { \
+			echo "fuzz: something was found. Each 'Falsifying example' above goes into its test as an @example(...), which fails now," >&2; \
+			echo "in 'make test' too; then mend the code, or the test where that is wrong. 'make fuzz' tries it first until then." >&2; \
+			exit 1; }; \
+	done; echo "fuzz: nothing found in $$round rounds"
+
+# part of `make test` too, where the jars of a Kafka are there within a minute; here they must be
+.PHONY: kafka-test
+kafka-test: $(VENV)/.dev java ## the tests with a real Kafka, whatever time its jars take
+	PASPS_KAFKA_TEST=1 $(BIN)/python -m pytest --timeout 900 tests/integration/test_kafka_broker.py $(PYTEST_ARGS)
+
+# its .pth file starts it in every process of this Python; those that are killed write nothing down
+coverage: $(VENV)/.dev java servers ## which lines the tests run, their processes too; takes twice as long as they
+	$(INSTALL) coverage && $(BIN)/python -m coverage erase
+	export COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/.coverage; $(MAKE) pytest; \
+		unset COVERAGE_PROCESS_START; $(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report
 
 docs-test: $(VENV)/.dev ## run the examples in docs/ (part of `make test`)
 	$(if $(DOCS_TESTS),$(BIN)/python -m pytest $(DOCS_TESTS) $(PYTEST_ARGS),@echo "no tests of docs/ yet")
@@ -94,8 +121,9 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(INSTALL) -e '.[predictor,report]'
 	@touch $@
 
+# without compiling ten thousand files, of which the tests import a third
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
-	$(INSTALL) -e '.[dev]'
+	$(INSTALL) --no-compile -e '.[dev]'
 	@touch $(VENV)/.demo $@
 
 # Runs each time but touches .made only when it changes, so nothing that depends on it is done twice.

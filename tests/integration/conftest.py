@@ -1,12 +1,14 @@
-"""No test leaves a worker process behind; and the servers that all tests share: ZooKeeper, PostgreSQL, and a development cluster."""
+"""No test leaves a worker process behind; the servers that tests share; and which tests stay together where processes run side by side."""
 
 from __future__ import annotations
 
-import random
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from pasps.daemons.dev_cluster import DevCluster
 from tests.integration.postgres_server import PostgresServer
@@ -14,7 +16,44 @@ from tests.integration.running import no_children
 from tests.integration.sql_databases import Database
 from tests.integration.zookeeper_server import ZooKeeperServer
 
-START_SECONDS = 100.0
+HERE = Path(__file__).parent
+START_SECONDS = 200.0
+TOGETHER = {
+    "session_cluster": (
+        "test_applications_cluster", "test_cluster", "test_cluster_submissions", "test_cluster_packages", "test_cluster_security",
+        "test_et_cluster", "test_dev_cluster",
+    ),
+    "spark": ("test_et_spark", "test_traces_build", "test_traces_build_records", "test_traces_cli"),
+}  # fmt: skip
+"""Fixtures that cost a dozen seconds to start, and the files that take them: where processes run side by side, all in the same one."""
+BEGUN_FIRST = (*TOGETHER["session_cluster"], "test_liveness", *TOGETHER["spark"], "test_elastic", "test_applications", "test_finish")
+"""The longest, so that none of them begins when the others are done."""
+
+
+class FilesSideBySide(LoadScopeScheduling):  # type: ignore[misc]
+    """As `--dist loadfile`, with files that stay together; groups by marks are not told to it by every pytest."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(nodeid.partition("::")[0]).stem
+        return next((fixture for fixture, files in TOGETHER.items() if file in files), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesSideBySide | None:
+    """In the order in which they are collected, not by the number of their tests."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return FilesSideBySide(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mine = [item for item in items if item.path.parent == HERE]
+    for item in mine:
+        for fixture, files in TOGETHER.items():
+            if fixture in getattr(item, "fixturenames", ()) and item.path.stem not in files:
+                raise pytest.UsageError(f"{item.path.name} takes {fixture!r}: enter it in TOGETHER[{fixture!r}] of {__file__}")
+    mine.sort(key=lambda item: BEGUN_FIRST.index(item.path.stem) if item.path.stem in BEGUN_FIRST else len(BEGUN_FIRST))
+    items[:] = [item for item in items if item.path.parent != HERE] + mine
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +91,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 @pytest.fixture
 def postgres(postgres_server: PostgresServer) -> Database:
     """An empty one of the test's own."""
-    name = f"test_{random.getrandbits(64):x}"
+    name = f"test_{uuid.uuid4().hex}"
     postgres_server.create(name)
     return Database(name, postgres_server.url(name))
 

@@ -289,15 +289,17 @@ class WithASickPlace(Topology):
 
 
 class FullPlace(Bolt):
-    """Ends worker w1 after a second, as a system does whose memory fills up in that time."""
+    """Ends worker w1 a second after its first tuple, as a system does whose memory fills up in that time."""
 
     outputs = ("n", "key")
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
-        if ctx.worker_id == "w1":
-            threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        self.fills_up = ctx.worker_id == "w1"
 
     def process(self, tup: Tuple) -> None:
+        if self.fills_up:
+            self.fills_up = False
+            threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
         self.emit(tup.values)
 
 

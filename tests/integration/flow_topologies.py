@@ -181,6 +181,34 @@ class WithHolds(Topology):
     holds = Holds.spec(inputs=[numbers])
 
 
+class SaysWhenStopped(Numbers):
+    """Makes the file `asleep` when its topology is to sleep."""
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        super().initialize(conf, ctx)
+        self.asleep = Path(conf["test.dir"]) / "asleep"
+
+    def deactivate(self) -> None:
+        self.asleep.touch()
+
+
+class ClosesSlowly(Holds):
+    """Makes the file `closing` when it is closed, which takes `test.closes` seconds."""
+
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        super().initialize(conf, ctx)
+        self.closing, self.seconds = Path(conf["test.dir"]) / "closing", conf["test.closes"]
+
+    def close(self) -> None:
+        self.closing.touch()
+        time.sleep(self.seconds)
+
+
+class SlowToEnd(Topology):
+    numbers = SaysWhenStopped.spec()
+    holds = ClosesSlowly.spec(inputs=[numbers])
+
+
 class Cuts(Bolt):
     """Breaks all of its worker's TCP connections at certain numbers, once each."""
 

@@ -17,6 +17,9 @@ from pasps import RunningTopology, WorkerInfo
 
 T = TypeVar("T")
 
+PATIENCE_SECONDS = 100.0
+"""What is waited for comes, unless something is broken: on a machine that is busy with others it may come late."""
+
 
 def called(name: str, *words: str) -> int:
     """A command, with what it raises."""
@@ -32,7 +35,7 @@ def as_in_a_terminal() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def until(condition: Callable[[], T], what: str | Callable[[], object], seconds: float = 30.0) -> T:
+def until(condition: Callable[[], T], what: str | Callable[[], object], seconds: float = PATIENCE_SECONDS) -> T:
     """The first true value of the condition; polls, and fails with a message when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
@@ -57,7 +60,7 @@ def written(directory: Path, component: str = "sink") -> int:
     return sum(path.read_bytes().count(b"\n") for path in directory.glob(f"{component}-*.log"))
 
 
-def finish(running: RunningTopology, seconds: float = 40.0) -> None:
+def finish(running: RunningTopology, seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until all input is acked; says what is left when it is not."""
     if not running.wait_finished(seconds):
         stats = running.stats()
@@ -106,7 +109,7 @@ def children() -> Iterator[psutil.Process]:
 
 def no_children() -> None:
     """Fails when worker processes are left."""
-    until(lambda: not list(children()), "the end of all worker processes", 10)
+    until(lambda: not list(children()), "the end of all worker processes")
 
 
 def config(directory: Path, **more: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_nothing_is_missing_after_everything(tmp_path: Path, seed: int) -> None:
             assert running.stats().components[bolt].active == count
             if step % 5 == 4:
                 kill(draw.choice(running.workers))
-        finish(running, 60)
+        finish(running)
         until(lambda: len(running.workers) == 3, "three workers")
         stats = running.stats()
         assert stats.pending == 0

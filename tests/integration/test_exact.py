@@ -35,7 +35,7 @@ def check_adds_up(stats: Stats) -> None:
 def test_a_million_words_are_counted_exactly(tmp_path: Path) -> None:
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(WordCount, config=config(tmp_path, total=TOTAL))
-        finish(running, 60)
+        finish(running)
         stats = running.stats()
         running.kill()
     assert counts_of(tmp_path) == Counter({f"W{i}": len(range(i, TOTAL, 97)) for i in range(97)})

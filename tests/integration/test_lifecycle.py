@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
+import random
+import signal
 import socket
+import sys
 import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from pasps import LocalCluster
+from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.errors import BusyError, ClosedError, DrainTimeoutError, InvalidError
-from tests.integration.flow_topologies import Waiting, WithHolds, WithHooks
+from tests.integration.flow_topologies import SlowToEnd, Waiting, WithHolds, WithHooks
 from tests.integration.running import config, finish, no_children, rows, until, written
 from tests.integration.test_set_active import ParkedStayStill
 from tests.integration.topologies import Chain
@@ -32,6 +39,20 @@ def test_threads_and_coroutines_while_replicas_change(tmp_path: Path) -> None:
     assert sorted(row[0] for row in rows(tmp_path)) == list(range(total))
     assert (stats.acked, stats.failed) == (total, 0)
     assert parked.seen > 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shows what a process was started with")
+def test_workers_get_no_secret_of_a_cluster_by_their_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRET_VARIABLES:
+        monkeypatch.setenv(name, "pasps:s3cret")
+    monkeypatch.setenv("PASPS_HTTP_TOKEN", "of a spout")
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Chain, config=config(tmp_path, total=10))
+        for worker in running.workers:
+            environment = Path(f"/proc/{worker.pid}/environ").read_bytes()
+            assert b"s3cret" not in environment
+            assert b"of a spout" in environment
+        finish(running)
 
 
 def lines(directory: Path, component: str) -> dict[str, list[str]]:
@@ -106,6 +127,47 @@ def test_kill_without_waiting_and_use_after(tmp_path: Path) -> None:
     cluster.close()
 
 
+@contextmanager
+def interrupted_when(sign: Path, times: int = 1) -> Iterator[None]:
+    """Ctrl-C for what is done meanwhile, as soon as the file is there; a second one a moment later."""
+
+    def interrupt() -> None:
+        until(sign.exists, f"the file {sign.name}")
+        for _ in range(times):
+            came.clear()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            until(came.is_set, "the signal")
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        came.set()
+        if any(of.name == "kill" for of in traceback.extract_stack(frame)):  # a second one may come when that is over
+            raise KeyboardInterrupt
+
+    came, before = threading.Event(), signal.signal(signal.SIGINT, handle)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("sign", "wait", "times"), [("asleep", 60.0, 1), ("closing", 0.0, 1), ("closing", 0.0, 2), ("asleep", 60.0, 2)])
+def test_kill_that_is_interrupted_leaves_no_worker(tmp_path: Path, sign: str, wait: float, times: int) -> None:
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(SlowToEnd, config=config(tmp_path, total=300, closes=1.0))
+        until(lambda: running.stats().pending == 300, "all to be held")
+        with interrupted_when(tmp_path / sign, times):
+            running.kill(wait=wait)
+        no_children()
+        running.kill()
+        with pytest.raises(ClosedError):
+            running.stats()
+        cluster.submit(Chain, config=config(tmp_path, total=10)).kill(wait=0)
+
+
 def test_kill_while_others_wait(tmp_path: Path) -> None:
     """Calls of other threads end with ClosedError rather than never."""
     ends: list[type[BaseException] | None] = []
@@ -169,7 +231,7 @@ def test_strangers_at_the_data_ports_disturb_nobody(tmp_path: Path) -> None:
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(Chain, config=config(tmp_path, total=20_000, rate=10_000))
         pids = [info.pid for info in running.workers]
-        sent = [b"GET / HTTP/1.1\r\n\r\n", secrets.token_bytes(5000), b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"]
+        sent = [b"GET / HTTP/1.1\r\n\r\n", random.Random(1).randbytes(5000), b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"]
         for info in running.workers:
             for data in sent:
                 with socket.create_connection((info.host, info.port), 5) as stranger:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import random
@@ -23,6 +22,7 @@ from pasps.daemons.workforce import Workforce
 from pasps.errors import BrokenError, CrashLoopError, DrainTimeoutError
 from tests.integration.faulty_topologies import Functions, WithAFullPlace, WithASickPlace, WithGoesAway, WithTrips
 from tests.integration.flow_topologies import Everything
+from tests.integration.run_process import Run
 from tests.integration.running import config, finish, kill, rows, until, until_replaced, written
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def pids(running: RunningTopology) -> list[int]:
     return [info.pid for info in running.workers]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_worker_at_full_speed_is_never_taken_for_dead(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with LocalCluster(workers=1) as cluster:
         running = cluster.submit(Functions, config=config(tmp_path))
@@ -78,7 +78,7 @@ def test_code_that_keeps_the_interpreter_to_itself_is_busy_and_not_gone(tmp_path
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(WithTrips, config=config(tmp_path, total=2000, rate=1000, trip="loop_in_c"))
         before = pids(running)
-        finish(running, 100)
+        finish(running)
         assert pids(running) == before
         assert running.stats().failed == 0
     assert {row[0] for row in rows(tmp_path)} == set(range(2000))
@@ -166,7 +166,7 @@ def test_who_kills_workers_on_purpose_has_made_no_crash_loop(tmp_path: Path) -> 
             until(lambda step=step: written(tmp_path) >= step * 600, lambda: f"the flow to go on: {running.stats()}")  # type: ignore[misc]
             kill(draw.choice(until(lambda: running.workers, "somebody to kill")))
             assert running.troubles == []
-        finish(running, 60)
+        finish(running)
         assert running.errors == []
         assert running.troubles == []
     assert {row[0] for row in rows(tmp_path)} == set(range(8000))
@@ -185,6 +185,13 @@ def test_healthy_parts_go_on_beside_a_worker_that_cannot_live(tmp_path: Path) ->
         running.set_active("bolt", 1)
 
 
+def told_away(running: RunningTopology) -> str | None:
+    """What a change is refused with, once it says why."""
+    with pytest.raises(BrokenError) as refused:
+        running.set_active("bolt", 3)
+    return str(refused.value) if "the database is away" in str(refused.value) else None
+
+
 def test_without_any_worker_changes_are_refused_and_waiting_says_why(tmp_path: Path) -> None:
     with LocalCluster(workers=1) as cluster:
         running = cluster.submit(WithGoesAway, config=config(tmp_path, total=2000, rate=1000))
@@ -193,8 +200,9 @@ def test_without_any_worker_changes_are_refused_and_waiting_says_why(tmp_path: P
         (tmp_path / "away").touch()
         kill(victim)
         until(lambda: not running.workers, "its end")
-        with pytest.raises(BrokenError, match=r"set_active\('bolt', 3\): no worker of topology .* is alive: .*the database is away"):
-            running.set_active("bolt", 3)
+        # that it is away is known only once the next one has tried to start
+        refusal = until(lambda: told_away(running), "the refusal to name it")
+        assert refusal.startswith(f"set_active('bolt', 3): no worker of topology {running.name!r} is alive: ")
         with pytest.raises(CrashLoopError, match="the database is away"):
             running.wait_finished(60)
         with pytest.raises(DrainTimeoutError, match="the database is away"):
@@ -206,24 +214,24 @@ def test_without_any_worker_changes_are_refused_and_waiting_says_why(tmp_path: P
         until(lambda: running.stats().complete, "its counters")
 
 
+@pytest.mark.timeout(600)
 def test_pasps_run_goes_on_and_its_exit_code_tells(tmp_path: Path) -> None:
     source = tmp_path / "trips.py"
     source.write_text("from tests.integration.faulty_topologies import WithTrips\n\n\nclass Tripping(WithTrips):\n    pass\n")
     keys = config(tmp_path, total=200, trip="exit") | {"topology.max.spout.pending": 100}
     options = [part for key, value in keys.items() for part in ("-o", f"{key}={value}")]
-    command = [sys.executable, "-m", "pasps", "run", str(source), "--workers", "1", "--duration", "12", "--drain-timeout", "1", "--json"]
-    run_dir = ["--run-dir", str(tmp_path / "run")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*command, *run_dir, *options], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False
-    )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert any("worker w0 cannot live" in trouble for line in lines for trouble in line["troubles"]), done.stdout + done.stderr
-    summary = lines[-1]
+    run = Run(tmp_path, str(source), "--workers", "1", "--drain-timeout", "1", "--json", *options)
+    try:
+        until(lambda: any("worker w0 cannot live" in told for line in run.lines() for told in line["troubles"]), run.err.read_text, 120)
+        assert run.process.is_running()
+        run.process.terminate()
+        code, summary = run.end(), run.lines()[-1]
+    finally:
+        run.clean_up()
     assert "ended with status 7" in summary["troubles"][0]
     assert any("worker w0 cannot live" in report["text"] for report in summary["reports"])
-    assert done.returncode == summary["exit_code"]
-    assert done.returncode in (exit_codes.LEFT_OVER, exit_codes.FAILED)
+    assert code == summary["exit_code"]
+    assert code in (exit_codes.LEFT_OVER, exit_codes.FAILED)
 
 
 _PARENT = """

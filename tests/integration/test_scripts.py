@@ -148,16 +148,25 @@ class Script:
         self.process = subprocess.Popen(command, preexec_fn=as_in_a_terminal, **options)  # noqa: PLW1509
 
     def workers(self) -> list[psutil.Process]:
-        """The pids that the script prints first."""
+        """The processes whose pids the script prints first, without those that have ended since."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.startswith("pid"):
             raise AssertionError(f"no pids: {line!r}; {self.process.communicate(timeout=20)}")
-        return [psutil.Process(int(pid)) for pid in line.split()[1:]]
+        pids = line.split()[1:]
+        assert pids
+        return [process for pid in pids if (process := process_of(int(pid))) is not None]
 
     def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=100)
         return self.process.returncode, out, err
+
+
+def process_of(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
 
 
 @pytest.fixture
@@ -166,7 +175,7 @@ def script(tmp_path: Path) -> Iterator[Script]:
     yield made
     if made.process.poll() is None:
         made.process.kill()
-    made.process.communicate(timeout=10)
+    made.process.communicate(timeout=60)
 
 
 def gone(workers: list[psutil.Process]) -> bool:
