@@ -47,7 +47,8 @@ def test_the_next_leader_adopts_what_runs(zookeeper: ZooKeeperServer, chroot: st
 
         known.append(MasterProcess(connect, first.home, shared).wait_up())
         assert not known[-1].leads()
-        assert second.ask("POST", f"{ALL}/stays/verbs/kill", {"wait": 1}) == (200, {"result": {"acked": 1, "wait": 1.0}})
+        status, told = second.ask("POST", f"{ALL}/stays/verbs/kill", {"wait": 1})
+        assert (status, told["result"]["acked"]) == (200, 1)  # the driver's answer, or its summary where it ended before it could answer
         until(lambda: not psutil.pid_exists(drivers["stays"]["pid"]), "the end of the driver")
         until(lambda: second.ask("GET", f"{ALL}/stays")[0] == 404, "its removal")
         ended = second.ask("GET", "/v1/ended")[1]["ended"]
