@@ -43,7 +43,7 @@ class Lane:
 class Port:
     """One output stream of this sender: its width, its subscriptions, and how much was emitted."""
 
-    __slots__ = ("component", "copies", "direct", "emitted", "fields", "lanes", "only", "stream", "width")
+    __slots__ = ("component", "direct", "emitted", "fields", "lanes", "only", "stream", "width")
 
     def __init__(self, component: str, stream: str, fields: tuple[str, ...], direct: bool, lanes: list[Lane]) -> None:
         self.component = component
@@ -54,7 +54,6 @@ class Port:
         self.lanes = lanes
         self.only = lanes[0] if len(lanes) == 1 and lanes[0].simple else None
         self.emitted = 0
-        self.copies = 0
 
 
 Report = Callable[[int, BaseException], None]
@@ -66,7 +65,7 @@ Delivery = tuple[Lane, int, Pick]
 class Emitter:
     """Routes rows; what has no credit yet is parked in order, and while anything is parked the executor must not run."""
 
-    __slots__ = ("_acks", "_ids", "_report", "_wake", "parked", "ports", "source", "trial")
+    __slots__ = ("_acks", "_ids", "_report", "_wake", "copies", "parked", "ports", "source", "trial")
 
     def __init__(
         self,
@@ -83,6 +82,8 @@ class Emitter:
         self.trial = trial
         self.source = source
         self.ports = ports
+        self.copies = 0
+        """What was handed over so far: of each row as many as it has receivers."""
         self.parked: deque[tuple[Lane, Batch]] = deque()
         self._acks = acks
         self._ids = ids
@@ -93,26 +94,32 @@ class Emitter:
 
         With `whole` False comes back, and nothing is handed over, when one of them cannot travel to where it goes.
         """
-        lane, rows = port.only, batch.rows
+        only, rows = port.only, batch.rows
         try:
-            if lane is not None:
-                deliveries = [(lane, task, pick) for task, pick in lane.splitter.split(rows)]
+            if only is not None:
+                parts = only.splitter.split(rows)
             else:
-                deliveries = [(lane, task, pick) for lane in port.lanes if not lane.direct for task, pick in lane.splitter.split(rows)]
+                lanes = [lane for lane in port.lanes if not lane.direct]
+                deliveries = [(lane, task, pick) for lane in lanes for task, pick in lane.splitter.split(rows)]
         except Interrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a key or a grouping of the user's: costs the tuples that it concerns
             self._route_each(port, batch, error)
             return True
+        if only is not None:
+            if whole and self.trial is not None and self._stuck(port, [(only, task, pick) for task, pick in parts], rows):
+                return False
+            port.emitted += len(rows)
+            self.copies += len(rows)
+            for task, pick in parts:
+                part = batch if pick is None else batch.select(pick)
+                part.edge, part.task = only.edge, task
+                self._offer(only, part)
+            return True
         if whole and self.trial is not None and self._stuck(port, deliveries, rows):
             return False
         port.emitted += len(rows)
-        if lane is not None:
-            port.copies += len(rows)
-            for _, task, pick in deliveries:
-                self._offer(lane, batch.select(pick).to(lane.edge, task))
-        else:
-            self.deliver(port, deliveries, batch)
+        self.deliver(port, deliveries, batch)
         return True
 
     def _route_each(self, port: Port, batch: Batch, error: BaseException) -> None:
@@ -161,7 +168,7 @@ class Emitter:
         if batch.roots is None or batch.edges is None:
             for lane, task, pick in deliveries:
                 copy = Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick))
-                port.copies += len(copy.rows)
+                self.copies += len(copy.rows)
                 self._offer(lane, copy)
             return
         left = [0] * len(batch.rows)
@@ -174,7 +181,7 @@ class Emitter:
         owed, owed_links = list(batch.edges), None if batch.links is None else list(batch.links)
         for (lane, task, pick), chosen in zip(deliveries, positions, strict=True):
             ids, parts = self._ids_for(chosen, left, owed, owed_links)
-            port.copies += len(chosen)
+            self.copies += len(chosen)
             self._offer(lane, Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick), pick_rows(batch.roots, pick), ids, parts))
 
     def _stuck(self, port: Port, deliveries: list[Delivery], rows: list[Row]) -> dict[int, WireError]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from operator import attrgetter
 
 from pasps.api.blueprint import ComponentPlan
 from pasps.api.tuples import Tuple
@@ -79,7 +78,7 @@ class Executor:
             executed=dict(meter.executed),
             seconds=meter.seconds,
             emitted={name: port.emitted for name, port in ports.items()},
-            copies=sum(port.copies for port in ports.values()),
+            copies=self.emitter.copies,
             acked=meter.acked,
             failed=meter.failed,
             errors=meter.errors,
@@ -233,9 +232,6 @@ def raised_by(hook: Callable[[], None]) -> BaseException | None:
     return None
 
 
-_COPIES = attrgetter("copies")
-
-
 class InlineExecutor(BoltExecutor):
     """Runs chunks that fit the pace until its time is used up, its inbox is empty, or its output finds no room.
 
@@ -275,11 +271,11 @@ class InlineExecutor(BoltExecutor):
         while inbox.count and takes and not emitter.parked:
             batch, slot = self.take(pace.size)
             count = len(batch.rows)
-            sent = self._sent()
+            sent = emitter.copies
             settle(slot, batch, run(slot, batch))
             meter.ran(batch.edge, count)
             after = now()
-            pace.learn(count, after - before, self._sent() - sent)
+            pace.learn(count, after - before, emitter.copies - sent)
             if after - before > self._flush_seconds:
                 self._release_output()
             before = after
@@ -293,9 +289,6 @@ class InlineExecutor(BoltExecutor):
             inbox.call()
         elif inbox.dry is not None and takes:
             inbox.dry()
-
-    def _sent(self) -> int:
-        return sum(map(_COPIES, self.emitter.ports.values()))
 
 
 class Pump:

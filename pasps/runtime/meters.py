@@ -66,14 +66,15 @@ class Blocking:
         """
         self._wall += wall
         self._cpu += cpu
-        counted = wall if self.blocks else cpu
-        self._uncounted += wall - counted
         if awake is not None:
             asleep = max(0.0, wall - awake)
             self._asleep += asleep
             self._sleeps += asleep > _SHARE * wall
+        counted = wall if self.blocks else cpu
         if self._wall + self._asked < self._limit:
             return counted
+        if not self.blocks:
+            self._uncounted += self._wall - self._cpu
         return counted + (self._judge() if self.watching else self._look())
 
     def _look(self) -> float:
