@@ -291,6 +291,10 @@ class InlineExecutor(BoltExecutor):
             inbox.dry()
 
 
+_ROUNDS = 8
+"""A pass goes round so often at most, also where the clock stands still."""
+
+
 class Pump:
     """Executors by rank. A pass that runs out of time goes on where it stopped, so that nobody at the end starves."""
 
@@ -313,36 +317,42 @@ class Pump:
         return any(self._ready)
 
     def run_pass(self) -> None:
-        """One turn for everyone who asked, those included whom an earlier one woke further down."""
+        """Turns for everyone who asks, until nobody does or the time is up; those included whom an earlier one woke.
+
+        It goes round again within its time, since what comes between two passes costs as much as several turns.
+        """
         now, cpu = self._clock.now, self._clock.cpu
         time, spent = now(), cpu()
         end = time + self._pass_seconds
         ready = self._ready
-        for rank in range(self._rank, len(ready)):
-            if not ready[rank]:
-                continue
-            turns, ready[rank] = ready[rank], []
-            for done, executor in enumerate(turns, 1):
-                executor.queued = False
-                awake = None
-                if executor.blocking.watching:
-                    # what this takes, and a wait for a core meanwhile, is no part of the step
-                    before, awake = time, self._clock.awake()
-                    time, spent = now(), cpu()
-                    executor.blocking.asked(2 * (time - before))
-                executor.step()
-                # asked once a step: reading a thread's CPU time is a system call
-                before, spent = spent, cpu()
-                began, time = time, now()
-                executor.used(spent - before, time - began, None if awake is None else (self._clock.awake() or awake) - awake)
-                if awake is not None:
-                    time, spent = now(), cpu()
-                self.stepped.add(executor)
-                if time > end and done < len(turns):
-                    ready[rank][:0] = turns[done:]
-                    self._rank = rank
+        for _ in range(_ROUNDS):
+            for rank in range(self._rank, len(ready)):
+                if not ready[rank]:
+                    continue
+                turns, ready[rank] = ready[rank], []
+                for done, executor in enumerate(turns, 1):
+                    executor.queued = False
+                    awake = None
+                    if executor.blocking.watching:
+                        # what this takes, and a wait for a core meanwhile, is no part of the step
+                        before, awake = time, self._clock.awake()
+                        time, spent = now(), cpu()
+                        executor.blocking.asked(2 * (time - before))
+                    executor.step()
+                    # asked once a step: reading a thread's CPU time is a system call
+                    before, spent = spent, cpu()
+                    began, time = time, now()
+                    executor.used(spent - before, time - began, None if awake is None else (self._clock.awake() or awake) - awake)
+                    if awake is not None:
+                        time, spent = now(), cpu()
+                    self.stepped.add(executor)
+                    if time > end and done < len(turns):
+                        ready[rank][:0] = turns[done:]
+                        self._rank = rank
+                        return
+                if time > end:
+                    self._rank = rank + 1
                     return
-            if time > end:
-                self._rank = rank + 1
+            self._rank = 0
+            if not any(ready):
                 return
-        self._rank = 0
