@@ -117,15 +117,17 @@ def _evaluate(
     warm = first + _WARM_UP * (last - first)
     counted = received - sum(_received_by(sink, warm) for sink in sinks)
     seconds = max(last - warm, 1e-9)
-    cpu = value_at(sampler.cpu_seconds, last) - value_at(sampler.cpu_seconds, warm)
+    # what a process used after the last look at it is not known once it has ended
+    looked = max(min(last, sampler.whole_until), warm + 1e-9)
+    cores = (value_at(sampler.cpu_seconds, looked) - value_at(sampler.cpu_seconds, warm)) / (looked - warm)
     p50, p99 = _latencies(sinks, first + _LATENCY_WARM_UP * (last - first)) if options.rate else (None, None)
     return Measurement(
         received=received,
         emitted=emitted,
         exact=exact,
         events_per_second=round(counted / seconds, 1),
-        cpu_seconds_per_million=round(cpu / max(counted, 1.0) * 1e6, 3),
-        cores_used=round(cpu / seconds, 3),
+        cpu_seconds_per_million=round(cores * seconds / max(counted, 1.0) * 1e6, 3),
+        cores_used=round(cores, 3),
         p50_ms=p50,
         p99_ms=p99,
         rss_mb=_megabytes(highest(sampler.rss_bytes, first, last)),

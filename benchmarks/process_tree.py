@@ -23,6 +23,8 @@ class TreeSampler:
         self.rss_bytes: Series = []
         self.pss_bytes: Series = []
         self.most_processes = 0
+        self.whole_until = 0.0
+        """When it was last seen with all its processes."""
 
     def sample(self, *, with_pss: bool = False) -> None:
         """Take one sample of each series; PSS costs the tree a walk over its pages, so only when asked."""
@@ -37,6 +39,8 @@ class TreeSampler:
                     pss += process.memory_full_info().pss
         now = time.monotonic()
         self.most_processes = max(self.most_processes, len(tree))
+        if len(tree) == self.most_processes:
+            self.whole_until = now
         self.cpu_seconds.append((now, sum(self._cpu_by_process.values())))
         if rss:
             self.rss_bytes.append((now, rss))
