@@ -1,6 +1,6 @@
 """What a user writes and the runtime reads: components, groupings, and the two ways to wire them into a checked topology.
 
-Layout: tuples, groupings <- blueprint <- context, spec <- component <- spout, bolt <- function <- declaration, examine <- validate
+Layout: keys; tuples, groupings <- blueprint <- context, spec <- component <- spout, bolt <- function <- declaration, examine <- validate
 <- builder <- topology. Nothing here runs a topology.
 """
 

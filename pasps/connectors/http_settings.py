@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pasps.connectors.keys import Keys
+from pasps.api.keys import Keys
 from pasps.errors import ConfigError
 
 TOKEN_VARIABLE = "PASPS_HTTP_TOKEN"
@@ -46,7 +46,7 @@ def settings_of(conf: Mapping[str, Any], where: str, task: int = 0, tasks: int =
     Raises:
         ConfigError: a key is wrong or misspelled, or a token is missing where others can reach the port.
     """
-    keys = Keys(conf, "http.", _KEYS, where)
+    keys = Keys(conf, _KEYS, where, "http.")
     host = keys.text("http.host", "an address or a name of this machine") or "127.0.0.1"
     port = keys.whole("http.port", 8080, 0, 65535)
     if port and port + tasks - 1 > 65535:
@@ -69,9 +69,8 @@ def settings_of(conf: Mapping[str, Any], where: str, task: int = 0, tasks: int =
 
 
 def _token(keys: Keys, where: str) -> str | None:
+    keys.at_most_one("http.token", "http.token.file")
     token, path = keys.text("http.token", "text"), keys.text("http.token.file", "the path of a file")
-    if token is not None and path is not None:
-        raise ConfigError("http.token", "and 'http.token.file' say the same thing twice", where=where, cure="set one of them")
     if path is not None:
         try:
             token = Path(path).expanduser().read_text(encoding="utf-8").strip()

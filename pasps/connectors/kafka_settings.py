@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pasps.api.context import TopologyContext
-from pasps.connectors.keys import Keys
+from pasps.api.keys import Keys
 from pasps.errors import ConfigError
 
 PASSED_ON = "kafka.consumer."
@@ -81,7 +81,7 @@ def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> KafkaSettings:
     """
     where = f"component {ctx.component_id!r}"
     passed_on = _passed_on(conf, where)
-    keys = Keys({name: value for name, value in conf.items() if not name.startswith(PASSED_ON)}, "kafka.", _KEYS, where)
+    keys = Keys({name: value for name, value in conf.items() if not name.startswith(PASSED_ON)}, _KEYS, where, "kafka.")
     password_file = keys.text("kafka.password.file", "the path of a file")
     if password_file is not None:
         passed_on["sasl.password"] = _read(password_file, where)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pasps.connectors.keys import Keys
+from pasps.api.keys import Keys
 from pasps.errors import ConfigError
 
 _KEYS = (
@@ -44,7 +44,7 @@ def settings_of(conf: Mapping[str, Any], where: str) -> LineSettings:
     Raises:
         ConfigError: a key is missing, wrong or misspelled.
     """
-    keys = Keys(conf, "lines.", _KEYS, where)
+    keys = Keys(conf, _KEYS, where, "lines.")
     path = os.path.abspath(os.path.expanduser(keys.needed("lines.path", "the path of a file, or a pattern such as '/var/log/app*.log'")))
     from_end = keys.choice("lines.start", ("beginning", "end")) == "end"
     follow = keys.flag("lines.follow", True)

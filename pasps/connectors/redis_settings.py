@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pasps.api.context import TopologyContext
-from pasps.connectors.keys import Keys
+from pasps.api.keys import Keys
 from pasps.errors import ConfigError
 
 PASSWORD_VARIABLE = "REDIS_PASSWORD"
@@ -52,7 +52,7 @@ def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> RedisSettings:
         ConfigError: a key is missing, wrong or misspelled, or the password's file cannot be read.
     """
     where = f"component {ctx.component_id!r}"
-    keys = Keys(conf, "redis.", _KEYS, where)
+    keys = Keys(conf, _KEYS, where, "redis.")
     return RedisSettings(
         url=_url(conf.get("redis.url"), where),
         password=_password(keys.text("redis.password.file", "the path of a file"), where),
@@ -71,7 +71,7 @@ def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> RedisSettings:
 
 
 def _url(value: object, where: str) -> str:
-    """Not by `Keys`, whose messages show a wrong value: there may be a password in it."""
+    """A wrong one is not shown: there may be a password in it."""
     if value is None:
         return "redis://127.0.0.1:6379/0"
     if isinstance(value, str) and value.startswith(("redis://", "rediss://", "unix://")):

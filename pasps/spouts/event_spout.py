@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
+from pasps.api.keys import Keys
 from pasps.errors import ConfigError, InvalidError
 from pasps.spouts.synth import KINDS, Kind, Traffic, rates
 from pasps.spouts.trace import FirstEvents
-from pasps.spouts.trace_settings import Keys
 from pasps.spouts.trace_spout import TraceSpout
 
 _KEYS = ("events.total", "events.rate", "events.kind", "events.seed", "events.file")
@@ -76,9 +76,9 @@ class EventSpout(TraceSpout):
         given = {name: value for name, value in conf.items() if value is not None}
         # all of them: the prefix may be what is misspelled
         keys = Keys(given, (*_KEYS, *self.own_keys), where)
-        seed = keys.whole("events.seed", 0, _LARGEST)
+        seed = keys.whole_or_none("events.seed", 0, _LARGEST)
         self.seed = type(self).seed if seed is None else seed
-        path, total = keys.text("events.file", "the path of a file"), keys.whole("events.total", 1, _LARGEST)
+        path, total = keys.text("events.file", "the path of a file"), keys.whole_or_none("events.total", 1, _LARGEST)
         self._lines = None if path is None else self._read(path)
         if path is None and type(self).synthetic is EventSpout.synthetic:
             raise InvalidError(f"{where}: expected 'events.file', whose lines are the events, or a class that defines synthetic(number)")
