@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _MOST, _MOST_BYTES = 256, 64 << 20
 _MOST_NEWS = 50
-_LEAVE_SECONDS, _JOIN_SECONDS = 3.5, 0.5
+LEAVE_SECONDS, _JOIN_SECONDS = 3.5, 0.5
 """A worker that is told to close is ended after five seconds, however many spouts it has."""
 _LEAST_LEAVE_SECONDS = 0.1
 _TOGETHER_SECONDS = 1.0
@@ -73,7 +73,7 @@ class Reader(ABC):
     def __init__(self, name: str) -> None:
         self.over = Flag()
         """Set when the spout is closed: then `step` returns soon."""
-        self.leave_seconds = _LEAVE_SECONDS
+        self.leave_seconds = LEAVE_SECONDS
         """So long may `end` take; what it has not told the server by then it gives up, and says so."""
         self._news: deque[str] = deque(maxlen=_MOST_NEWS)
         self._thread = Thread(target=self._run, name=name, daemon=True)
@@ -141,7 +141,7 @@ class Reader(ABC):
         """Begin to read."""
         self._thread.start()
 
-    def close(self, seconds: float = _LEAVE_SECONDS) -> None:
+    def close(self, seconds: float = LEAVE_SECONDS) -> None:
         """End the thread, which may take so long; waits half a second more at most."""
         self.leave_seconds = seconds
         self.over.set()
@@ -265,7 +265,7 @@ class ReadAheadSpout(Spout):
         """
         now = self.clock.now()
         if not 0.0 <= now - ReadAheadSpout._closed_at < _TOGETHER_SECONDS:
-            ReadAheadSpout._leave_by = now + _LEAVE_SECONDS
+            ReadAheadSpout._leave_by = now + LEAVE_SECONDS
         self._reader.close(max(_LEAST_LEAVE_SECONDS, ReadAheadSpout._leave_by - now))
         ReadAheadSpout._closed_at = self.clock.now()
         self._look()

@@ -9,7 +9,7 @@ from typing import Any
 
 from pasps.clock import Clock
 from pasps.connectors.ahead import Ahead
-from pasps.connectors.read_ahead import Event, Reader
+from pasps.connectors.read_ahead import LEAVE_SECONDS, Event, Reader
 from pasps.connectors.redis_dead import DeadEntries
 from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
 from pasps.connectors.redis_group import AwayError, NoGroupError
@@ -54,6 +54,7 @@ class RedisReader(Reader):
         self._claim_after = FIRST
         self._look_at = self._hold_at = self._claim_at = self._try_at = self._tell_at = 0.0
         self._pause = 0.0
+        self._ended = False
 
     # ---- on the thread
 
@@ -176,13 +177,27 @@ class RedisReader(Reader):
         self._try_at = now + self._pause
 
     def end(self) -> None:
-        """Ack what is done. What is not stays with this member's name, for whoever bears it next."""
+        """Ack what is done. What is not stays with this member's name, for whoever bears it next.
+
+        Also when Redis was away until now: a member needs not join to ack, and where the group is gone nothing is left to ack.
+        """
         try:
-            if self._joined:
+            while self._joined or self._acks or self._sending:
                 self._send(self._clock.now())
+                if not self._acks:
+                    break
         except AwayError as error:
-            _log.warning("%s: the last acks did not arrive: %s", self._settings.where, error)
+            self._tell_not_acked(str(error), "could not be acked")
         self._group.close()
+        self._ended = True
+
+    def _tell_not_acked(self, why: str, what: str) -> None:
+        count = len(self._sending) + len(self._acks)
+        if count:
+            done = f"{count} entries of stream {self._settings.stream!r} that are done"
+            text = f"{why}; {done} {what}, and come again at the next start"
+            _log.warning("%s: %s", self._settings.where, text)
+            self.tell(text)
 
     # ---- on the spout's loop
 
@@ -221,3 +236,9 @@ class RedisReader(Reader):
         """This task's share of what was given to nobody, and what it was given and has not taken."""
         share = self._share
         return None if share is None else max(0, share + len(self._ahead) + self._unread)
+
+    def close(self, seconds: float = LEAVE_SECONDS) -> None:
+        """As every reader. A Redis that says nothing holds the thread for longer than there is; then it is told from here."""
+        super().close(seconds)
+        if not self._ended:
+            self._tell_not_acked("Redis has not answered for too long", "are not acked as far as is known")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -43,6 +44,16 @@ class RedisServer:
             self._process.kill()
             self._process.wait(_SECONDS)
             self._process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It takes connections and commands, and answers nothing meanwhile."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self.client.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +11,7 @@ import pytest
 
 from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
 from pasps.clock import SystemClock
+from pasps.connectors.read_ahead import Event
 from pasps.connectors.redis_entries import FIRST
 from pasps.connectors.redis_group import AwayError, NoGroupError, RedisGroup, RefusedError
 from pasps.connectors.redis_reader import RedisReader
@@ -23,6 +25,10 @@ from tests.integration.topologies import WriteDown
 pytestmark = pytest.mark.integration
 
 ROOM = 64 << 20
+NOT_ACKED = (
+    r"Redis .*; (\d+) entries of stream 'numbers' that are done (?:could not be acked|are not acked as far as is known), "
+    r"and come again at the next start"
+)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +92,48 @@ def test_every_entry_comes_through_the_death_of_a_worker_and_of_redis(tmp_path: 
         assert known.restarts > 0
         until(lambda: running.stats().components["numbers"].backlog == 0, "no backlog")
         running.kill()
+
+
+class OneTask(Topology):
+    numbers = Numbers.spec()
+    slow = Slow.spec(inputs=[numbers])
+    sink = WriteDown.spec(inputs=[slow])
+
+
+def test_what_could_not_be_acked_before_the_end_is_among_the_errors(tmp_path: Path, redis: RedisServer) -> None:
+    add(redis, range(2000))
+    keys = {"redis.url": redis.url, "redis.stream": "numbers", "redis.group": "flow", "redis.pending": 200}
+    with LocalCluster(workers=1) as cluster:
+        running = cluster.submit(OneTask, config=config(tmp_path, **keys))
+        until(lambda: written(tmp_path) >= 100, lambda: f"100 lines: {running.stats()}")
+        redis.kill()
+        try:
+            until(lambda: running.errors, "an error that says so")
+            enough = written(tmp_path) + 50  # of the 1,200 that it has
+            until(lambda: written(tmp_path) >= enough, lambda: f"more lines: {running.stats()}")
+            running.kill()
+            found = [re.fullmatch(NOT_ACKED, error.text.strip()) for error in running.errors]
+        finally:
+            redis.start()
+    (told,) = [match for match in found if match]
+    assert int(told[1]) >= 50
+    # they are where the next start finds them
+    assert redis.client.xpending("numbers", "flow")["pending"] >= int(told[1])
+
+
+def test_a_redis_that_answers_nothing_any_more_does_not_keep_the_end_from_being_told(redis: RedisServer) -> None:
+    add(redis, range(5))
+    reader = RedisReader(settings(redis), SystemClock(), RedisGroup(settings(redis)))
+    reader.start()
+    events: list[Event] = []
+    until(lambda: events.extend(reader.take(10, ROOM)) or len(events) == 5, "the entries")
+    with redis.frozen():
+        for event in events:
+            reader.done(event)
+        reader.close(0.2)
+        told = [re.fullmatch(NOT_ACKED, problem) for problem in reader.news()]
+    reader.close()  # else it may meet the next test's Redis
+    assert [match[1] for match in told if match] == ["5"]
 
 
 # ---- the commands, one by one

@@ -273,3 +273,54 @@ def test_a_group_that_vanishes_again_and_again_is_not_made_in_a_busy_loop() -> N
     run = Run(Cursed(Run().clock))
     run.read(50)
     assert len(run.member.joined_at) <= 3
+
+
+def test_last_acks_that_did_not_arrive_are_told() -> None:
+    run = Run()
+    run.stream.add(1, 2, 3)
+    run.read()
+    run.take()
+    for event in run.events[:2]:
+        run.reader.done(event)
+    run.stream.away = "Redis at here: refused"
+    run.reader.end()
+    told = "Redis at here: refused; 2 entries of stream 'orders' that are done could not be acked, and come again at the next start"
+    assert run.reader.news() == [told]
+
+
+def test_acks_that_waited_for_redis_are_sent_at_the_end_when_it_is_back() -> None:
+    run = Run()
+    run.stream.add(1, 2)
+    run.read()
+    run.take()
+    run.stream.away = "Redis at here: refused"
+    run.read(1)
+    for event in run.events:
+        run.reader.done(event)
+    run.reader.news()
+    run.stream.away = ""
+    run.reader.end()
+    assert (run.stream.pending, run.reader.news()) == ({}, [])
+
+
+def test_however_many_acks_there_are_at_the_end_all_are_sent() -> None:
+    run = Run()
+    run.stream.add(*range(1, 25_001))
+    events = []
+    while len(events) < 25_000:
+        run.read(1)
+        run.take()
+        events += run.events
+    for event in events:
+        run.reader.done(event)
+    run.reader.end()
+    assert (run.stream.pending, run.reader.news()) == ({}, [])
+
+
+def test_at_the_end_nothing_is_told_of_an_outage_that_costs_nothing() -> None:
+    run = Run()
+    run.stream.away = "Redis at here: refused"
+    run.read(1)
+    run.reader.news()
+    run.reader.end()
+    assert run.reader.news() == []
