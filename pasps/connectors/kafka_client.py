@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from operator import methodcaller
+from threading import Thread
 from typing import Any
 
 from pasps.connectors.kafka_partitions import Headers, Key
@@ -13,16 +14,17 @@ from pasps.connectors.kafka_settings import PASSED_ON, KafkaSettings
 from pasps.errors import ConfigError, InvalidError
 
 try:
-    from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+    from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, OffsetSpec
 except ImportError as error:
     raise InvalidError(f"KafkaSpout needs confluent-kafka, which cannot be imported ({error}); pip install 'pasps[kafka]'") from error
 
 __all__ = [
     "KafkaException",
-    "ask_committed",
+    "ask_brokers",
     "ask_group",
     "ask_offsets",
+    "committed_of",
     "headers_of",
     "is_rebalancing",
     "key_of",
@@ -35,6 +37,10 @@ __all__ = [
 ]
 
 _ANSWER_SECONDS = 5.0
+_COORDINATOR_SECONDS = 3600.0
+"""As long as the client can wait. When a question to a group's coordinator has timed out, librdkafka may end the whole process when
+brokers are back (github.com/confluentinc/librdkafka/issues/4605); so there are few of them, and none times out."""
+_COMMITTED_SECONDS = 0.5
 _headers = methodcaller("headers")
 """For a name that is not UTF-8 the client returns a list and sets an error; calls by C always see that, Python's fast ones do not."""
 
@@ -106,16 +112,33 @@ def ask_offsets(client: Any, keys: Iterable[Key], *, at_end: bool) -> dict[Key, 
     return {key_of(partition): answer for partition, answer in asked.items()}
 
 
-def ask_committed(client: Any, group: str, keys: Iterable[Key] | None = None) -> Future[Any]:
-    """Where a group reads on, in all its partitions or these; of each that is named the offset is negative where there is none."""
-    wanted = ConsumerGroupTopicPartitions(group, None if keys is None else [partition_of(key) for key in keys])
-    answer: Future[Any] = client.list_consumer_group_offsets([wanted], request_timeout=_ANSWER_SECONDS)[group]
+def ask_brokers(client: Any) -> Future[Any]:
+    """Whether any broker is there, in no matter which state the cluster is; on a thread, since this question can only be waited for."""
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(client.list_topics(timeout=_ANSWER_SECONDS))
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            answer.set_exception(error)
+
+    Thread(target=ask, name="asks for Kafka's brokers", daemon=True).start()
     return answer
 
 
+def committed_of(consumer: Any, keys: Iterable[Key]) -> dict[Key, int]:
+    """Where the group of a consumer reads on; those partitions are left out that it has no offset of. Waits half a second at most.
+
+    Raises:
+        KafkaException: there was no answer.
+    """
+    found = consumer.committed([partition_of(key) for key in keys], timeout=_COMMITTED_SECONDS)
+    return {key_of(partition): partition.offset for partition in found if partition.error is None and partition.offset >= 0}
+
+
 def ask_group(client: Any, group: str) -> Future[Any]:
-    """What the group is doing; `is_rebalancing` reads the answer."""
-    answer: Future[Any] = client.describe_consumer_groups([group], request_timeout=_ANSWER_SECONDS)[group]
+    """What the group is doing; `is_rebalancing` reads the answer, for which nobody should wait long."""
+    answer: Future[Any] = client.describe_consumer_groups([group], request_timeout=_COORDINATOR_SECONDS)[group]
     return answer
 
 

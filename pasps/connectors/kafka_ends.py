@@ -1,4 +1,4 @@
-"""Where the partitions of one task end, so that its lag is known. Called on the reader's thread; nothing here waits."""
+"""Where the partitions of one task end, so that its lag is known. Called on the reader's thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from pasps.connectors.kafka_client import ask_committed, ask_offsets, key_of, partition_of
+from pasps.connectors.kafka_client import KafkaException, ask_offsets, committed_of, partition_of
 from pasps.connectors.kafka_partitions import Key, Partition
 from pasps.connectors.kafka_settings import KafkaSettings
 
@@ -22,7 +22,8 @@ Owned = Mapping[Key, Partition]
 class Ends:
     """Each fetch says where its partition ends. While there is no room nothing is fetched, so the brokers are asked.
 
-    That goes over other connections than the consumer's, which are held up by fetches that wait.
+    That goes over other connections than the consumer's, which are held up by fetches that wait. Only where the group reads on in
+    partitions of which nothing has come the consumer itself asks its coordinator, which may take half a second.
     """
 
     def __init__(self, settings: KafkaSettings, client: Callable[[], Any]) -> None:
@@ -41,7 +42,7 @@ class Ends:
             if end >= 0:
                 partition.met(end)
 
-    def ask(self, owned: Owned, now: float) -> None:
+    def ask(self, consumer: Any, owned: Owned, now: float) -> None:
         """Take the answers that have come; when they all have, and it is time, ask again."""
         self._take()
         if self._answers or now - self._asked_at < _LOOK_SECONDS or not owned:
@@ -52,8 +53,7 @@ class Ends:
             self._answers.append((answer, partial(_met, owned[key])))
         unknown = {key: partition for key, partition in owned.items() if partition.position is None and partition.begins is None}
         if unknown:
-            answer = ask_committed(client, self._settings.group, unknown)
-            self._answers.append((answer, partial(self._committed, unknown)))
+            self._begins(consumer, unknown)
 
     def _take(self) -> None:
         answers, self._answers = self._answers, []
@@ -65,12 +65,15 @@ class Ends:
             else:
                 use(answer.result())
 
-    def _committed(self, unknown: Owned, answer: Any) -> None:
+    def _begins(self, consumer: Any, unknown: Owned) -> None:
         """Where the group reads on; of partitions that it has no offset of, ask where they begin."""
-        offsets = {key_of(partition): partition.offset for partition in answer.topic_partitions}
-        for key in unknown.keys() & offsets.keys():
-            if offsets[key] >= 0:
-                unknown[key].begins = offsets[key]
+        try:
+            offsets = committed_of(consumer, unknown)
+        except KafkaException as error:  # next time
+            _log.debug("%s: %s", self._settings.where, error)
+            return
+        for key, offset in offsets.items():
+            unknown[key].begins = offset
         new = {key: partition for key, partition in unknown.items() if partition.begins is None}
         if new:
             for key, answer in ask_offsets(self._client(), new, at_end=self._settings.from_the_end).items():

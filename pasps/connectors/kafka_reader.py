@@ -13,7 +13,7 @@ from pasps.clock import Clock
 from pasps.connectors.ahead import Ahead
 from pasps.connectors.kafka_client import (
     KafkaException,
-    ask_committed,
+    ask_brokers,
     ask_group,
     headers_of,
     is_rebalancing,
@@ -80,7 +80,7 @@ class KafkaReader(Reader):
         self._commit_at = 0.0
         self._full_at: float | None = None
         self._pauses = Pauses()
-        self._troubles = Troubles(settings, clock, self.tell, lambda: ask_committed(self._admin(), settings.group))
+        self._troubles = Troubles(settings, clock, self.tell, lambda: ask_brokers(self._admin()))
         self._broken = False
         self._dead = None if settings.dead_topic is None else DeadLetters(settings, clock, self.done, self.tell)
         self._consumer: Any = self._open()
@@ -112,7 +112,7 @@ class KafkaReader(Reader):
         self._full_at = None
         self._pauses.resume(self._consumer, self._parts.owned)
         message = self._consumer.poll(self._wait_seconds)
-        self._troubles.polled(found=message is not None)
+        self._troubles.polled(found=message is not None and _is_from_broker(message))
         if message is not None:
             self._keep([message])  # before anything that might raise: it has left the client
             self._keep(self._consumer.consume(self._ahead.room(), timeout=0))
@@ -120,9 +120,8 @@ class KafkaReader(Reader):
     def _keep(self, messages: list[Any]) -> None:
         with self._lock:
             for message in messages:
-                error = message.error()
-                if error is not None and error.name() != "_PARTITION_EOF":
-                    self._on_error(error)
+                if not _is_from_broker(message):
+                    self._on_error(message.error())
                     continue
                 partition = self._parts.owned.get((message.topic(), message.partition()))
                 if partition is None:
@@ -139,7 +138,7 @@ class KafkaReader(Reader):
             message = self._consumer.poll(0)
             if message is not None:
                 self._keep([message])
-        self._ends.ask(self._parts.owned, now)
+        self._ends.ask(self._consumer, self._parts.owned, now)
         with self._lock:
             self._lock.wait_for(self._ahead.is_low, self._wait_seconds)
 
@@ -187,6 +186,7 @@ class KafkaReader(Reader):
         while not self._broken and (now := self._clock.now()) < until:
             if not self._committing and not self._refused:
                 self._committing = self._commit(self._parts.owned)
+            at_rest |= self._troubles.lost  # nobody says
             if not at_rest and asked is None:
                 asked = ask_group(self._admin(), self._settings.group)
             elif asked is not None and asked.done():
@@ -297,6 +297,12 @@ class KafkaReader(Reader):
         """The lag of this task's partitions."""
         with self._lock:
             return self._parts.backlog()
+
+
+def _is_from_broker(message: Any) -> bool:
+    """A message or the end of a partition; errors come the same way, and may be the client's own."""
+    error = message.error()
+    return error is None or error.name() == "_PARTITION_EOF"
 
 
 def _is_rebalancing(asked: Future[Any]) -> bool:

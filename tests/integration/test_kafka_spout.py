@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 
 from pasps import LocalCluster, RunningTopology, Topology
+from pasps.connectors import kafka_client, kafka_reader
 from pasps.connectors.kafka import KafkaRecord, KafkaSpout
+from pasps.connectors.kafka_client import ask_brokers
 from tests.integration.broker_bolts import Slow
 from tests.integration.kafka_mock import KafkaMock
 from tests.integration.kafka_tasks import ROOM, Task
@@ -139,19 +143,31 @@ def test_brokers_that_go_away_are_told_of_and_come_back(kafka: KafkaMock, tasks:
     until(lambda: kafka.committed("flow", "numbers", 1) == [10], "the offset")
 
 
-def test_brokers_that_are_lost_are_told_of_and_noticed_when_they_are_back(
-    kafka: KafkaMock, tasks: list[Task], caplog: pytest.LogCaptureFixture
+def test_brokers_that_stay_away_are_told_of_once_and_noticed_when_they_are_back_each_time(
+    kafka: KafkaMock, tasks: list[Task], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[Future[Any]] = []
+
+    def ask(client: Any) -> Future[Any]:
+        asked.append(ask_brokers(client))
+        return asked[-1]
+
+    monkeypatch.setattr(kafka_client, "_ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(kafka_reader, "ask_brokers", ask)
+    caplog.set_level(logging.INFO, "pasps.connectors.kafka_troubles")
     kafka.topic("numbers", 1)
     task = Task(kafka, **{"kafka.consumer.reconnect.backoff.max.ms": 200})
     tasks.append(task)
     until(lambda: task.reader.backlog() == 0, "the end of an empty topic")
-    kafka.down()
-    (problem,) = until(task.reader.news, "news")
-    assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: ")
-    with caplog.at_level(logging.INFO, "pasps.connectors.kafka_troubles"):
+    for outage in (1, 2):
+        kafka.down()
+        (problem,) = until(task.reader.news, "news")
+        assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: ")
+        before = len(asked)
+        until(lambda: len([question for question in asked[before:] if question.done()]) >= 3, "questions that nobody answers")  # noqa: B023
+        assert task.reader.news() == []
         kafka.up()
-        until(lambda: "a broker is back" in caplog.text, "the task to notice")
+        until(lambda: caplog.text.count("a broker is back") == outage, "the task to notice")  # noqa: B023
 
 
 def test_a_topic_that_is_not_there_is_told_of_and_read_when_it_is(kafka: KafkaMock, tasks: list[Task]) -> None:

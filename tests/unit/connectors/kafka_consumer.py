@@ -101,6 +101,9 @@ class FakeConsumer:
     verdicts: deque[Error | None] = field(default_factory=deque)
     paused: set[Key] = field(default_factory=set)
     ends: dict[Key, int] = field(default_factory=dict)
+    group: dict[Key, int] = field(default_factory=dict)
+    """Where the group reads on."""
+    away: Exception | None = None
     refuses: Exception | None = None
     breaks: Exception | None = None
     topics: list[str] = field(default_factory=list)
@@ -166,6 +169,12 @@ class FakeConsumer:
         if self.verdicts:
             self.answer(self.commits[-1], self.verdicts.popleft())
 
+    def committed(self, partitions: list[Any], timeout: float) -> list[Any]:
+        if self.away is not None:
+            self.clock.advance(timeout)
+            raise self.away
+        return [TopicPartition(p.topic, p.partition, self.group.get((p.topic, p.partition), -1001)) for p in partitions]
+
     def pause(self, partitions: list[Any]) -> None:
         self.paused |= {(p.topic, p.partition) for p in partitions}
 
@@ -187,7 +196,6 @@ class Answer:
     """What the client's answers have."""
 
     offset: int = -1
-    topic_partitions: tuple[Any, ...] = ()
     state: ConsumerGroupState = ConsumerGroupState.STABLE
 
 
@@ -201,7 +209,6 @@ class FakeAdmin:
     states: deque[ConsumerGroupState | None] = field(default_factory=lambda: deque([ConsumerGroupState.STABLE]))
     ends: dict[Key, int] = field(default_factory=dict)
     begins: dict[Key, int] = field(default_factory=dict)
-    committed: dict[Key, int] = field(default_factory=dict)
     silent: bool = False
     made: int = 0
     questions: int = 0
@@ -218,12 +225,6 @@ class FakeAdmin:
             offset = known.get((partition.topic, partition.partition))
             found[partition] = self._answer(None if offset is None else Answer(offset))
         return found
-
-    def list_consumer_group_offsets(self, asked: list[Any], request_timeout: float) -> dict[str, Future[Any]]:
-        (group,) = asked
-        keys = [(partition.topic, partition.partition) for partition in group.topic_partitions or []]
-        found = tuple(TopicPartition(*key, self.committed.get(key, -1001)) for key in keys)
-        return {group.group_id: self._answer(Answer(topic_partitions=found))}
 
     def describe_consumer_groups(self, groups: list[str], request_timeout: float) -> dict[str, Future[Any]]:
         state = self.states.popleft() if len(self.states) > 1 else self.states[0]

@@ -7,8 +7,9 @@ import logging
 import sys
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from pasps.connectors.kafka_client import key_of, open_consumer, open_producer, partition_of
+from pasps.connectors.kafka_client import ask_brokers, key_of, open_consumer, open_producer, partition_of, was_answered
 from pasps.errors import ConfigError, InvalidError
 from tests.unit.connectors.kafka_consumer import KEY, settings
 
@@ -49,3 +50,21 @@ def test_each_lost_connection_is_not_a_line_of_the_log(caplog: pytest.LogCapture
     log.warning("%s [%s] %s", "SESSTMOUT", "rdkafka#consumer-1", "timed out")
     log.warning("plain")
     assert [record.getMessage() for record in caplog.records] == ["SESSTMOUT [rdkafka#consumer-1] timed out", "plain"]
+
+
+def test_any_answer_of_a_broker_is_one_and_what_the_client_says_itself_is_none() -> None:
+    class Client:
+        def __init__(self, answer: KafkaError | None) -> None:
+            self.answer = answer
+
+        def list_topics(self, timeout: float) -> str:
+            if self.answer is not None:
+                raise KafkaException(self.answer)
+            return "topics"
+
+    found = {}
+    for code in (None, KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError._TRANSPORT):  # noqa: SLF001 - its public name
+        question = ask_brokers(Client(None if code is None else KafkaError(code)))
+        question.exception(10)
+        found[code] = was_answered(question)
+    assert list(found.values()) == [True, True, False]

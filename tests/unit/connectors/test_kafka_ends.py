@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from confluent_kafka import KafkaException
+
 from tests.unit.connectors.kafka_consumer import KEY, OTHER, Run
 
 THIRD = ("orders", 2)
@@ -61,7 +63,7 @@ def test_partitions_of_which_nothing_has_come_count_from_where_they_will_begin()
         run.clock.advance(1.0)
         run.admin.ends = {KEY: 1100, OTHER: 150, THIRD: 40}
         run.admin.begins = {THIRD: 10}
-        run.admin.committed = {OTHER: 120}
+        run.client.group = {OTHER: 120}
         run.read(4)
         assert run.reader.backlog() == 1100 + 30 + third
 
@@ -91,3 +93,20 @@ def test_an_answer_for_a_partition_that_is_gone_is_of_no_use() -> None:
     run.client.assign(KEY)
     run.read(2)
     assert run.reader.backlog() is None
+
+
+def test_while_the_group_s_coordinator_does_not_say_the_lag_is_not_known_and_it_is_asked_again() -> None:
+    run = Run()
+    full(run)
+    run.client.events.clear()
+    run.client.assign(OTHER)
+    run.read()
+    run.admin.ends = {KEY: 1100, OTHER: 150}
+    run.client.away = KafkaException("timed out")
+    run.clock.advance(1.0)
+    run.read(4)
+    assert run.reader.backlog() is None
+    run.client.away, run.client.group = None, {OTHER: 120}
+    run.clock.advance(0.5)
+    run.read(2)
+    assert run.reader.backlog() == 1100 + 30
