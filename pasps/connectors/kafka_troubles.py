@@ -33,8 +33,8 @@ class Troubles:
     - LOST: the brokers are asked, over connections of another client. Something was read that had not been fetched before: WELL.
       A question was answered: DOUBTFUL.
     - DOUBTFUL: a broker is back, but for all that is known not for this client, which tries again in pauses of its own. While it has
-      none it does not say again that all are down. So when a broker fails it, the brokers are asked; twice without an answer: LOST.
-      Something was read: WELL.
+      none it may not say again that all are down, or say it of a try that failed before. So when a broker fails it, the brokers are
+      asked: LOST after two questions without an answer, or one when it says that all are down. Something was read: WELL.
 
     A question counts in the state alone in which it was asked.
     """
@@ -66,11 +66,14 @@ class Troubles:
             if now >= self._log_at:
                 self._log_at = now + _LOG_SECONDS
                 _log.warning("%s: %s", self._settings.where, words_of(error))
-            if self._doubtful and self._ask_at is None:
-                self._ask_at = max(now, self._asked_at + _ASK_SECONDS)
+            if self._doubtful:
+                self._make_sure(now)
             self.look(now)
         elif error.name() == "_ALL_BROKERS_DOWN":
-            if self._lost_at is None:
+            if self._doubtful:
+                self._in_vain = _MOST_IN_VAIN - 1
+                self._make_sure(now)
+            elif self._lost_at is None:
                 self._lose(now)
             self.look(now)
         else:
@@ -107,6 +110,10 @@ class Troubles:
             self._told = True
             why = f": {self._reason}" if known else ""
             self._tell(f"Kafka: none of the brokers {self._settings.brokers!r} can be reached{why}; it is tried again")
+
+    def _make_sure(self, now: float) -> None:
+        if self._ask_at is None:
+            self._ask_at = max(now, self._asked_at + _ASK_SECONDS)
 
     def _lose(self, now: float) -> None:
         self._lost_at, self._told, self._drained, self._doubtful = now, False, False, False

@@ -107,6 +107,7 @@ def test_after_a_broker_was_back_it_is_told_again(answer: int) -> None:
     heard.wait(1)
     heard.answer = NONE_THERE
     heard.hear(REFUSED, ALL)
+    heard.wait(1)
     assert len(heard.told) == 2
 
 
@@ -154,6 +155,16 @@ def test_an_outage_that_the_client_does_not_tell_of_since_it_never_saw_the_end_o
     heard.answer = KafkaError.NO_ERROR
     heard.wait(1)
     assert not heard.troubles.lost
+
+
+def test_what_the_client_says_late_of_a_try_that_failed_before_a_broker_was_back_is_no_outage() -> None:
+    heard = Heard()
+    heard.hear(REFUSED, ALL)
+    heard.answer = KafkaError.NO_ERROR
+    heard.wait(1)
+    heard.hear(REFUSED, ALL)
+    heard.wait(10)
+    assert (heard.troubles.lost, len(heard.told)) == (False, 1)
 
 
 def test_one_broker_that_is_away_after_an_outage_is_no_outage() -> None:
