@@ -25,6 +25,7 @@ from tests.integration.zookeeper_server import free_port
 VERSION = "4.3.1"
 NEEDED = {"org.apache.kafka:kafka_2.13": VERSION, "org.apache.logging.log4j:log4j-slf4j-impl": "2.25.4"}
 START_SECONDS = 60.0
+_NOT_YET = frozenset(("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "GROUP_ID_NOT_FOUND"))
 
 _POM = """<project><modelVersion>4.0.0</modelVersion>
 <groupId>pasps</groupId><artifactId>tests</artifactId><version>1</version><packaging>pom</packaging>
@@ -122,6 +123,12 @@ class KafkaBroker(Brokers):
         assert made.wait(START_SECONDS) == 0, self.log()
         self._admin = AdminClient({"bootstrap.servers": self.brokers, "log_level": 0, "reconnect.backoff.max.ms": 100})
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def _run(self, *words: str) -> subprocess.Popen[bytes]:
         options = [*QUICK_JAVA, "-Xmx512m", f"-Dlog4j2.configurationFile={self._directory / 'log4j2.xml'}"]
         with (self._directory / "log").open("ab") as log:
@@ -159,10 +166,19 @@ class KafkaBroker(Brokers):
 
     def rebalances(self, group: str) -> bool:
         """Whether the group waits for members to join it again."""
-        answer: Any = self._admin.describe_consumer_groups([group], request_timeout=SECONDS)[group].result(SECONDS)
-        return answer.state in (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
+        answer = self._describe(group)
+        return answer is not None and answer.state in (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
 
     def members(self, group: str) -> int:
         """How many share the partitions; 0 while that is not settled."""
-        answer: Any = self._admin.describe_consumer_groups([group], request_timeout=SECONDS)[group].result(SECONDS)
-        return len(answer.members) if answer.state == ConsumerGroupState.STABLE else 0
+        answer = self._describe(group)
+        return len(answer.members) if answer is not None and answer.state == ConsumerGroupState.STABLE else 0
+
+    def _describe(self, group: str) -> Any:
+        """None: the broker does not know yet, as when its first group has only just come."""
+        try:
+            return self._admin.describe_consumer_groups([group], request_timeout=SECONDS)[group].result(SECONDS)
+        except KafkaException as error:
+            if error.args[0].name() in _NOT_YET:
+                return None
+            raise

@@ -93,6 +93,7 @@ def until_replaced(running: RunningTopology, before: WorkerInfo) -> WorkerInfo:
         return next((w for w in running.workers if w.id == before.id and w.incarnation > before.incarnation and w.port), None)
 
     now = until(found, f"a new process of worker {before.id}")
+    assert now is not None
     assert now.pid != before.pid
     return now
 

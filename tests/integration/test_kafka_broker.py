@@ -121,7 +121,7 @@ def test_two_tasks_that_stop_while_one_waits_for_the_other_have_committed_all(
     worked = Worked(first)
     until(lambda: worked.go_on() >= 500, "500 messages")
     # it hears late that the first one has given up two partitions, and has joined again
-    second = Task(kafka, 1, **keys, **{HEARTBEAT: 2000})
+    second = Task(kafka, 1, **keys, **{HEARTBEAT: 3000})
     tasks.append(second)
 
     def waits() -> bool:
@@ -133,7 +133,7 @@ def test_two_tasks_that_stop_while_one_waits_for_the_other_have_committed_all(
     until(lambda: worked.go_on() >= enough, "more messages of the partitions that stay")
     lows = {place: event.record.offset + 1 for place, event in worked.last.items() if first.reader.owns(event)}
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda task: task.reader.close(), tasks))
+        list(pool.map(lambda task: task.reader.close(30), tasks))  # what a busy machine needs is not the matter here
     assert (first.reader.news(), second.reader.news()) == ([], [])
     committed = kafka.committed(topic, topic, PARTITIONS)
     assert lows
@@ -144,7 +144,7 @@ def test_what_could_not_be_committed_before_the_end_is_among_the_errors(kafka: K
     fill(kafka, topic, 20_000)
     keys = {"kafka.brokers": kafka.brokers, "kafka.topics": topic, "kafka.group": topic, "kafka.pending": 50}
     # hears so late that it is to join again that nobody can wait for it
-    late = {"heartbeat.interval.ms": 20_000, "partition.assignment.strategy": "cooperative-sticky"}
+    late = {"heartbeat.interval.ms": 60_000, "session.timeout.ms": 90_000, "partition.assignment.strategy": "cooperative-sticky"}
     stranger = Consumer({"bootstrap.servers": kafka.brokers, "group.id": topic, **late})
     assigned: list[Any] = []
     with LocalCluster(workers=1) as cluster:
@@ -205,5 +205,7 @@ def test_a_broker_that_crashed_is_told_of_once_and_read_on_where_it_was(kafka: K
     until(lambda: worked.go_on() >= 4000, lambda: f"the rest of the messages: {worked.count}")
     ends = [1000] * PARTITIONS
     until(lambda: kafka.committed(topic, topic, PARTITIONS) == ends, "the offsets of all")
-    (problem,) = task.reader.news()
-    assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: ")
+    news = task.reader.news()
+    # a commit that was on its way when the broker crashed may be told of too
+    (problem,) = [problem for problem in news if not problem.endswith(" is not committed, and tried again")]
+    assert problem.startswith(f"Kafka: none of the brokers '{kafka.brokers}' can be reached: "), news
