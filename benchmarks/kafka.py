@@ -1,8 +1,9 @@
 """`python -m benchmarks.kafka`: messages a second of `KafkaSpout` with one task and with two, on a Kafka of its own.
 
 The broker is that of the tests (tests/integration/kafka_broker.py), whose jars are fetched when they are not there. Each run reads
-the same topic of four partitions with a group of its own; one task in one worker and two in two take turns. `--load 1` has a busy
-loop beside it, as another program on the machine.
+the same topic of four partitions with a group of its own; the cases take turns. `1:1` is one task in a worker, and one bolt; `2:1`
+two tasks in two workers, and one bolt in one of them, to which the other's messages travel; `2:2` a bolt in each. `--load 1` has a
+busy loop beside it, as another program on the machine.
 """
 
 from __future__ import annotations
@@ -95,24 +96,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--messages", type=int, default=1_000_000, help="in the topic, of 100 bytes each")
     parser.add_argument("--rounds", type=int, default=3, help="of each; the medians are told too")
     parser.add_argument("--load", type=int, default=0, help="busy loops beside it")
-    parser.add_argument("--tasks", type=int, nargs="+", default=[1, 2], help="how many tasks, each in a worker of its own")
+    parser.add_argument("--cases", nargs="+", default=["1:1", "2:1", "2:2"], help="TASKS:BOLTS; each task has a worker of its own")
     wanted = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-") as directory, _broker(Path(directory)) as broker:
         _fill(broker, wanted.messages)
-        print(
-            "| tasks | messages/s | CPU s of workers | of the broker | before the first message | switches | batch | twice | longest gap |"
-        )
+        print("| tasks:bolts | messages/s | CPU s of workers | of the broker | to start | switches | batch | twice | longest gap |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-        found: dict[int, list[Result]] = {tasks: [] for tasks in wanted.tasks}
+        found: dict[str, list[Result]] = {case: [] for case in wanted.cases}
         with _load(wanted.load):
             for number in range(wanted.rounds):
-                for tasks in wanted.tasks:
-                    place = Path(directory) / f"{number}-{tasks}"
+                for case in wanted.cases:
+                    place = Path(directory) / f"{number}-{case.replace(':', '-')}"
                     place.mkdir()
-                    found[tasks].append(_run(broker, place, tasks, wanted.messages))
-                    print(_line(str(tasks), [found[tasks][-1]], wanted.messages), flush=True)
-        for tasks, results in found.items():
-            print(_line(f"**{tasks}**, median", results, wanted.messages))
+                    tasks, bolts = map(int, case.split(":"))
+                    found[case].append(_run(broker, place, tasks, bolts, wanted.messages))
+                    print(_line(case, [found[case][-1]], wanted.messages), flush=True)
+        for case, results in found.items():
+            print(_line(f"**{case}**, median", results, wanted.messages))
     return 0
 
 
@@ -160,10 +160,10 @@ def _fill(broker: KafkaBroker, messages: int) -> None:
         raise AssertionError("the broker did not take all messages")
 
 
-def _run(broker: KafkaBroker, directory: Path, tasks: int, messages: int) -> Result:
+def _run(broker: KafkaBroker, directory: Path, tasks: int, bolts: int, messages: int) -> Result:
     class Reading(Topology):
         records = Records.spec(par=tasks)
-        sink = Sink.spec(inputs=[records])
+        sink = Sink.spec(inputs=[records], par=bolts)
 
     config = {
         "kafka.brokers": broker.brokers,
