@@ -28,7 +28,7 @@ from pasps.daemons.local_cluster import WORKER_MODULE
 from pasps.daemons.master.driver_client import Door, call
 from pasps.daemons.run_list import known_runs
 from pasps.daemons.topology_master import TopologyMaster
-from pasps.errors import InvalidError
+from pasps.errors import ClosedError, InvalidError
 from tests.integration.running import no_children
 
 NAME, MODULE, EPOCH = "numbers", "driven_numbers", 1
@@ -63,14 +63,20 @@ class NumbersTopology(Topology):
 
 
 class Store(MemoryStore):
-    """One whose client fails in a way that nobody has thought of, when it is asked for what is wanted."""
+    """One whose client fails in a way that nobody has thought of, when it is asked for what is wanted, or is to keep something."""
 
     fails = False
+    keeps_not = ""
 
     async def read(self, path: str) -> Entry | None:
         if self.fails and path == layout.desired(NAME):
             raise RuntimeError("nobody has thought of this")
         return await super().read(path)
+
+    async def write(self, path: str, value: bytes, expected: int | None = None) -> int:
+        if path == self.keeps_not:
+            raise RuntimeError("nobody has thought of this")
+        return await super().write(path, value, expected)
 
 
 class Places(LocalLauncher):
@@ -195,6 +201,53 @@ def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started
         assert (said.state, "nobody has thought of this" in said.detail) == ("ended", True)
 
     monkeypatch.setattr(TopologyMaster, "wait_finished", fails)
+    run(tmp_path, body)
+
+
+def test_a_driver_that_is_closed_without_a_reason_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def closed(master: TopologyMaster, seconds: float | None, *, heed: bool = True) -> bool:
+        raise ClosedError("topology 'numbers' is closed")
+
+    async def body(bench: Bench) -> None:
+        assert await bench.driver == CRASHED
+        said = await bench.record()
+        assert (said.state, "topology 'numbers' is closed" in said.detail) == ("ended", True)
+
+    monkeypatch.setattr(TopologyMaster, "wait_finished", closed)
+    run(tmp_path, body)
+
+
+def test_a_driver_that_fails_at_its_start_in_a_way_that_nobody_has_thought_of_says_so_and_is_started_again(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        bench.store.keeps_not = layout.table(NAME)
+        assert await bench.driver == CRASHED
+        said = await bench.record()
+        assert (said.state, "nobody has thought of this" in said.detail) == ("failed", True)
+
+    run(tmp_path, body)
+
+
+def test_a_driver_that_cannot_say_any_more_how_it_is_ends_and_is_started_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        bench.store.keeps_not = PATH
+        await bench.want(state="inactive")
+        assert await bench.driver == CRASHED
+        (summary,) = (tmp_path / "home").rglob("summary.json")
+        assert "nobody has thought of this" in summary.read_text()
+
+    run(tmp_path, body)
+    assert "a task of its driver failed" in caplog.text
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_summary_that_cannot_be_kept_is_not_waited_for_without_end(tmp_path: Path, fails: bool) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        bench.store.keeps_not = layout.summary(NAME) if fails else ""
+        await bench.want(state="killed", wait=0.0)
+        assert await bench.driver == (CRASHED if fails else ENDED)
+
     run(tmp_path, body)
 
 

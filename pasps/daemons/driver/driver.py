@@ -12,7 +12,6 @@ import secrets
 import shutil
 import signal
 from collections.abc import Coroutine, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from pasps.daemons.driver.draining import drained
 from pasps.daemons.driver.driver_verbs import add_driver_verbs
 from pasps.daemons.driver.elasticity import elastic_config, elastic_view, policy_of
 from pasps.daemons.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
-from pasps.daemons.driver.latest import Latest
+from pasps.daemons.driver.latest import Latest, tell_failure
 from pasps.daemons.driver.options import DriverOptions, Secrets
 from pasps.daemons.driver.places import Parts, follow_places, spark_job, worker_count
 from pasps.daemons.driver.standing import Standing
@@ -61,7 +60,7 @@ class Driver:
         self._options, self._store, self._secrets, self._clock, self._java = options, store, secret, clock, java
         self._name = options.topology
         self._door = secret.door
-        self._standing = Standing(Latest(store, layout.driver(options.topology)), options, clock)
+        self._standing = Standing(Latest(store, layout.driver(options.topology), self._failed), options, clock)
         self._ending: Ending | None = None
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
@@ -89,6 +88,10 @@ class Driver:
             _log.error("%s", error)
             await self._standing.last("failed", str(error), 1.0)
             return CRASHED
+        except Exception as error:  # noqa: BLE001 - the daemon's door: what nobody has thought of may be over with the next driver
+            _log.exception("%s: its driver failed", self._name)
+            await self._standing.last("failed", _failure(error), 1.0)
+            return CRASHED
         finally:
             await self._standing.close()
             await asyncio.to_thread(_forget_packages, self._options)
@@ -110,7 +113,7 @@ class Driver:
         submission = signed_submission(entry.value, layout.topology(self._name), self._secrets.submission)
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
         blueprint = await asyncio.to_thread(load_package, unpacked, submission)
-        keeper = await StoreKeeper.load(self._store, self._name)
+        keeper = await StoreKeeper.load(self._store, self._name, self._failed)
         self._keeper, secret = keeper, secrets.token_bytes(32)
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
@@ -187,9 +190,13 @@ class Driver:
     # ---- while it runs
 
     async def _wait_finished(self, master: TopologyMaster) -> None:
-        with suppress(ClosedError):
+        try:
             await master.wait_finished(None, heed=False)
-            self._end(Ending("finished", for_good=True, code=ENDED))
+        except ClosedError:
+            if self._ending is None:  # it is only closed for one, and without one nobody waits for the end any more
+                raise
+            return
+        self._end(Ending("finished", for_good=True, code=ENDED))
 
     def _obey(self) -> None:
         """Do what is wanted, as far as it is not so yet."""
@@ -237,7 +244,7 @@ class Driver:
         summary = summary_of(self._name, self._ending.reason, stats, left, self._master, str(run.path))
         run.finish(summary)
         if self._ending.for_good:
-            last = Latest(self._store, layout.summary(self._name))
+            last = Latest(self._store, layout.summary(self._name), self._failed)
             last.put(encoded_summary(summary))
             # without it the topology would be started again; there is nothing else to do but to wait for the store
             while not await last.flush(_LAST_WRITE_SECONDS):
@@ -256,10 +263,16 @@ class Driver:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            _log.error("%s: a task of its driver failed", self._name, exc_info=error)
-            self._end(Ending(f"its driver failed, see its log: {type(error).__name__}: {error}"))
+        tell_failure(task, self._failed)
+
+    def _failed(self, error: BaseException) -> None:
+        """Of what is done meanwhile."""
+        _log.error("%s: a task of its driver failed", self._name, exc_info=error)
+        self._end(Ending(_failure(error)))
+
+
+def _failure(error: BaseException) -> str:
+    return f"its driver failed, see its log: {type(error).__name__}: {error}"
 
 
 def _opened(options: DriverOptions, sha256: str) -> tuple[Unpacked, Parts]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 
 from pasps.clock import Clock
 from pasps.cluster.submission import DriverRecord, encoded
@@ -11,6 +12,7 @@ from pasps.daemons.driver.latest import Latest
 from pasps.daemons.driver.options import DriverOptions
 from pasps.daemons.run_directory import RunDirectory
 from pasps.daemons.run_record import RunState
+from pasps.errors import BrokenError
 
 
 class Standing:
@@ -61,9 +63,10 @@ class Standing:
         )
 
     async def last(self, state: str, detail: str, seconds: float) -> None:
-        """The last word; waits until it is written."""
+        """The last word; waits until it is written, for so long at most."""
         self.say(state, detail)
-        await self._entry.flush(seconds)
+        with suppress(BrokenError):  # whoever made the entry was told that nobody writes it any more
+            await self._entry.flush(seconds)
 
     async def close(self) -> None:
         """Say no more."""

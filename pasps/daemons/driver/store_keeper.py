@@ -13,9 +13,9 @@ import msgspec
 from pasps.activation import ActivationTable
 from pasps.cluster import layout
 from pasps.cluster.store import Store, Watch
-from pasps.daemons.driver.latest import Latest
+from pasps.daemons.driver.latest import Failed, Latest, tell_failure
 from pasps.daemons.keeper import Resume
-from pasps.errors import PaspsError
+from pasps.errors import BrokenError, PaspsError
 
 _log = logging.getLogger(__name__)
 
@@ -29,12 +29,13 @@ _POSITION_SECONDS = 1.0
 class StoreKeeper:
     """Made by `load`. Belongs to one event loop."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, failed: Failed) -> None:
+        """`failed` is told when something is not kept any more."""
         self.resume = Resume()
-        self._store, self._name = store, name
-        self._table = Latest(store, layout.table(name))
-        self._assignment = Latest(store, layout.assignment(name))
-        self._positions = Latest(store, layout.positions(name), _POSITION_SECONDS)
+        self._store, self._name, self._failed = store, name, failed
+        self._table = Latest(store, layout.table(name), failed)
+        self._assignment = Latest(store, layout.assignment(name), failed)
+        self._positions = Latest(store, layout.positions(name), failed, _POSITION_SECONDS)
         self._incarnations: dict[str, int] = {}
         self._places: Mapping[str, str] = {}
         self._reading: asyncio.Task[None] | None = None
@@ -42,13 +43,13 @@ class StoreKeeper:
         self._watch: Watch
 
     @classmethod
-    async def load(cls, store: Store, name: str) -> StoreKeeper:
+    async def load(cls, store: Store, name: str, failed: Failed) -> StoreKeeper:
         """With what the driver before this one left.
 
         Raises:
             StoreUnavailableError: the store is away.
         """
-        self = cls(store, name)
+        self = cls(store, name, failed)
         table = await self._read(layout.table(name), ActivationTable)
         positions = await self._read(layout.positions(name), dict[int, bytes])
         components = {} if table is None else table.components
@@ -58,6 +59,7 @@ class StoreKeeper:
             self._incarnations[worker] = await self._read(layout.incarnation(name, worker), int) or 0
         self._watch = store.watch(layout.incarnations(name), self._changed.set)
         self._reading = asyncio.get_running_loop().create_task(self._follow_counters())
+        self._reading.add_done_callback(lambda task: tell_failure(task, failed))
         return self
 
     async def close(self, *, keep: bool = True) -> None:
@@ -68,7 +70,8 @@ class StoreKeeper:
             await asyncio.gather(self._reading, return_exceptions=True)
         for latest in (self._table, self._assignment, self._positions):
             if keep:
-                await latest.flush(INTEND_SECONDS)
+                with suppress(BrokenError):  # `failed` was told
+                    await latest.flush(INTEND_SECONDS)
             await latest.close()
 
     async def incarnation(self, worker: str) -> int:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from pasps.cluster.memory_store import MemoryStore
-from pasps.cluster.store import StoreUnavailableError
+from pasps.cluster.store import Entry, StoreUnavailableError
 
 
 async def rounds(count: int = 50) -> None:
@@ -63,3 +63,21 @@ class DoubtfulStore(MemoryStore):
             self._meanwhile()
             raise StoreUnavailableError("store: the connection was lost")
         return version
+
+
+class StrangeStore(MemoryStore):
+    """Its client fails in a way that nobody has thought of, whenever that path is written or read."""
+
+    def __init__(self, path: str, *, reads: bool = False) -> None:
+        super().__init__()
+        self.path, self._reads = path, reads
+
+    async def read(self, path: str) -> Entry | None:
+        if self._reads and path == self.path:
+            raise RuntimeError("nobody has thought of this")
+        return await super().read(path)
+
+    async def write(self, path: str, value: bytes, expected: int | None = None) -> int:
+        if not self._reads and path == self.path:
+            raise RuntimeError("nobody has thought of this")
+        return await super().write(path, value, expected)

@@ -9,7 +9,8 @@ import pytest
 from pasps.cluster.memory_store import MemoryStore, MemoryTree
 from pasps.daemons.driver import latest as module
 from pasps.daemons.driver.latest import Latest
-from tests.unit.daemons.driver.rounds import DoubtfulStore, HangingStore, rounds, until_value, value_at
+from pasps.errors import BrokenError
+from tests.unit.daemons.driver.rounds import DoubtfulStore, HangingStore, StrangeStore, rounds, until, until_value, value_at
 
 PATH = "/topologies/words/driver"
 LONG = 1000.0
@@ -26,15 +27,18 @@ class Bench:
     def __init__(self) -> None:
         tree = MemoryTree()
         self.store, self.other = tree.session(), tree.session()
+        self.failures: list[BaseException] = []
 
     def latest(self, pause_seconds: float = 0.0) -> Latest:
-        return Latest(self.store, PATH, pause_seconds)
+        return Latest(self.store, PATH, self.failures.append, pause_seconds)
 
 
 def run(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
     async def whole() -> None:
         async with asyncio.timeout(5):
-            await body(Bench())
+            bench = Bench()
+            await body(bench)
+            assert not bench.failures
 
     asyncio.run(whole())
 
@@ -140,7 +144,7 @@ def test_a_lost_session_is_no_matter() -> None:
 def test_after_a_write_that_may_have_been_done_the_value_before_it_is_written_again() -> None:
     async def body(_: Bench) -> None:
         store = DoubtfulStore(b"2", lambda: latest.put(b"1"))
-        latest = Latest(store, PATH)
+        latest = Latest(store, PATH, pytest.fail)
         latest.put(b"1")
         assert await latest.flush(LONG)
         latest.put(b"2")
@@ -155,7 +159,7 @@ def test_after_a_write_that_may_have_been_done_the_value_before_it_is_written_ag
 def test_to_flush_takes_no_longer_than_it_may() -> None:
     async def body(_: Bench) -> None:
         store: MemoryStore = HangingStore()
-        latest = Latest(store, PATH)
+        latest = Latest(store, PATH, pytest.fail)
         latest.put(b"1")
         assert not await latest.flush(0.0)
         await rounds()
@@ -174,5 +178,31 @@ def test_after_the_end_nothing_is_written() -> None:
         await rounds()
         assert await value_at(bench.other, PATH) is None
         await latest.close()
+
+    run(body)
+
+
+def test_who_made_it_is_told_that_it_writes_no_more_and_who_waits_for_a_value_too() -> None:
+    async def body(bench: Bench) -> None:
+        latest = Latest(StrangeStore(PATH), PATH, bench.failures.append)
+        latest.put(b"1")
+        waiting = asyncio.create_task(latest.flush(LONG))
+        await until(lambda: bool(bench.failures), "that it writes no more")
+        with pytest.raises(BrokenError, match=f"{PATH} has not the newest value.*nobody has thought of this"):
+            await waiting
+        with pytest.raises(BrokenError, match="nobody has thought of this"):
+            await latest.flush(LONG)
+        await latest.close()
+        assert [str(bench.failures.pop())] == ["nobody has thought of this"]
+
+    run(body)
+
+
+def test_who_closes_it_is_told_of_no_failure() -> None:
+    async def body(bench: Bench) -> None:
+        latest = bench.latest()
+        latest.put(b"1")
+        await latest.close()
+        await rounds()
 
     run(body)

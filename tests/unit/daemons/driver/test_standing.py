@@ -19,7 +19,7 @@ from pasps.daemons.driver.standing import Standing
 from pasps.daemons.run_directory import About, RunDirectory
 from pasps.daemons.run_record import RunState
 from pasps.testing.clock import FakeClock
-from tests.unit.daemons.driver.rounds import rounds
+from tests.unit.daemons.driver.rounds import StrangeStore, rounds
 
 PATH = layout.driver("words")
 LONG = 1000.0
@@ -36,7 +36,7 @@ class Bench:
         tree = MemoryTree()
         self.clock = FakeClock(epoch=100.0)
         self.store, self.master = tree.session(), tree.session()
-        self.standing = Standing(Latest(self.store, PATH), OPTIONS, self.clock)
+        self.standing = Standing(Latest(self.store, PATH, pytest.fail), OPTIONS, self.clock)
 
     async def seen(self) -> DriverRecord:
         """What masters see, once everything is written."""
@@ -123,5 +123,16 @@ def test_what_was_said_while_the_store_was_away_is_seen_later() -> None:
         bench.standing.say("inactive")
         bench.store.mend()
         assert await bench.states() == ("inactive", "")
+
+    run(body)
+
+
+def test_an_entry_that_nobody_writes_any_more_does_not_keep_it_from_its_end() -> None:
+    async def body(bench: Bench) -> None:
+        failures: list[BaseException] = []
+        standing = Standing(Latest(StrangeStore(PATH), PATH, failures.append), OPTIONS, bench.clock)
+        await standing.last("ended", "stopped", LONG)
+        await standing.close()
+        assert len(failures) == 1
 
     run(body)

@@ -14,7 +14,7 @@ from pasps.cluster.store import StoreUnavailableError
 from pasps.daemons.driver import latest, store_keeper
 from pasps.daemons.driver.store_keeper import StoreKeeper
 from pasps.daemons.keeper import Resume
-from tests.unit.daemons.driver.rounds import HangingStore, rounds, until_value, value_at
+from tests.unit.daemons.driver.rounds import HangingStore, StrangeStore, rounds, until, until_value, value_at
 
 NAME = "words"
 WORKERS = {"w0": 1, "w1": 1}
@@ -38,9 +38,10 @@ class Bench:
         tree = MemoryTree()
         self.store, self.other = tree.session(), tree.session()
         self.keepers: list[StoreKeeper] = []
+        self.failures: list[BaseException] = []
 
     async def load(self, store: MemoryStore | None = None) -> StoreKeeper:
-        self.keepers.append(await StoreKeeper.load(store or self.store, NAME))
+        self.keepers.append(await StoreKeeper.load(store or self.store, NAME, self.failures.append))
         return self.keepers[-1]
 
     async def kept(self) -> ActivationTable:
@@ -56,6 +57,7 @@ def run(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
             await body(bench)
             for keeper in bench.keepers:
                 await keeper.close()
+            assert not bench.failures
 
     asyncio.run(whole())
 
@@ -201,5 +203,36 @@ def test_a_new_driver_that_lost_the_store_again_does_not_count_from_the_beginnin
         successor = await bench.load()
         bench.store.cut()
         assert await successor.incarnation("w0") > 3
+
+    run(body)
+
+
+# ---- what nobody has thought of
+
+
+def failure(bench: Bench) -> str:
+    return str(bench.failures.pop())
+
+
+@pytest.mark.parametrize("path", [layout.table(NAME), layout.assignment(NAME), layout.positions(NAME)])
+def test_who_made_it_is_told_that_something_is_not_kept_any_more(path: str) -> None:
+    async def body(bench: Bench) -> None:
+        keeper = await bench.load(StrangeStore(path))
+        keeper.acted(table(), HOSTS)
+        keeper.reached(POSITIONS)
+        await until(lambda: bool(bench.failures), "that it is not kept")
+        await keeper.close()  # the others are kept, and it is over soon
+        assert failure(bench) == "nobody has thought of this"
+
+    run(body)
+
+
+def test_who_made_it_is_told_that_it_tells_the_store_no_more_what_it_counted() -> None:
+    async def body(bench: Bench) -> None:
+        store = StrangeStore(layout.incarnation(NAME, "w0"), reads=True)
+        keeper = await bench.load(store)
+        await keeper.incarnation("w0")
+        await until(lambda: bool(bench.failures), "that it tells no more")
+        assert failure(bench) == "nobody has thought of this"
 
     run(body)
