@@ -27,8 +27,8 @@ When it answers it prints one line, `master listening on http://HOST:PORT`; SIGT
 environment:
   PASPS_TOKEN            the secret that clients send; needed when others can reach this master, or when there are several.
                          Without it one is made, and kept in the file `token` in --home
-  PASPS_SIGNING_KEY      what submissions are signed with in ZooKeeper, the same for all masters (default: PASPS_TOKEN). With one the
-                         token may change, and what was submitted goes on
+  PASPS_SIGNING_KEY      what submissions are signed with in ZooKeeper, and what the secrets of drivers are made of, the same for all
+                         masters (default: PASPS_TOKEN). With one the token may change, and what was submitted goes on
   PASPS_ZOOKEEPER_AUTH   user:password; what is written to ZooKeeper is then for this user only. Needed when others can reach this
                          master, and the same for all masters; --zookeeper wants a /CHROOT with it
   PASPS_PREDICTOR_TOKEN  the predictor's, for the drivers

@@ -1,4 +1,4 @@
-"""Secrets that are made of the one secret which all masters of a cluster share. Pure."""
+"""Secrets that are made of the one key which all masters of a cluster share, and which no client has. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import hashlib
 import hmac
 
 TOKEN_VARIABLE = "PASPS_TOKEN"
-"""The environment variable that has the masters' secret."""
+"""The environment variable that has the secret which clients send to the masters."""
 ZOOKEEPER_VARIABLE = "PASPS_ZOOKEEPER_AUTH"
 PREDICTOR_VARIABLE = "PASPS_PREDICTOR_TOKEN"
 SIGNING_VARIABLE = "PASPS_SIGNING_KEY"
+"""That of the masters' key; without it the token is in its place."""
 SECRET_VARIABLES = (TOKEN_VARIABLE, SIGNING_VARIABLE, ZOOKEEPER_VARIABLE, PREDICTOR_VARIABLE, "_SPARK_AUTH_SECRET")
 """What no process that runs user code may find in its environment."""
 
 
-def driver_token(token: str, topology: str, epoch: int) -> str:
+def driver_token(key: str, topology: str, epoch: int) -> str:
     """What opens the control port of one driver; any master can make it, and it opens that of no other topology, and of no other epoch."""
-    return hmac.new(token.encode(), f"driver:{epoch}:{topology}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key.encode(), f"driver:{epoch}:{topology}".encode(), hashlib.sha256).hexdigest()
 
 
-def submission_key(signing: str, topology: str) -> str:
+def submission_key(key: str, topology: str) -> str:
     """What the masters sign that topology's submission with in the store; its driver, who checks it, can sign no other topology's."""
-    return hmac.new(signing.encode(), f"submission:{topology}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key.encode(), f"submission:{topology}".encode(), hashlib.sha256).hexdigest()
 
 
 def signature(key: str, said: bytes) -> str:

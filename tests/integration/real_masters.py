@@ -30,6 +30,7 @@ from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import host
 from pasps.daemons.verbs import Verbs, json_ready
 from tests.unit.cli.builders import status
+from tests.unit.daemons.master.bench import StandInPrepared
 
 TOKEN = "t0ken"
 T = TypeVar("T")
@@ -98,6 +99,9 @@ class Drivers:
         self.comes_up = ("running", "")
         self._tree = tree
         self._drivers: dict[str, tuple[int, Driver]] = {}
+
+    def prepare(self) -> StandInPrepared:
+        return StandInPrepared()
 
     def start(self, name: str, epoch: int, package: str) -> None:
         self._drivers[name] = epoch, Driver(self._tree.session(), name, epoch, *self.comes_up)

@@ -15,7 +15,7 @@ from pasps.cluster.store import Store
 from pasps.cluster.submission import Desired, DriverRecord, desired_of, driver_of, encoded, signed_submission
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.control_socket import ControlSocket
-from pasps.daemons.driver.options import Secrets, told_secrets
+from pasps.daemons.driver.options import Secrets, told_orders, told_secrets, waits_for
 from pasps.daemons.run_record import host
 from pasps.daemons.verbs import Verbs
 
@@ -97,9 +97,15 @@ async def main() -> int:
     for option in ("topology", "zookeeper", "spark", "package", "home", "bind"):
         parser.add_argument(f"--{option}", required=True)
     parser.add_argument("--epoch", type=int, required=True)
-    options = parser.parse_args()
+    said = sys.stdin.buffer.read()
+    if waits_for(sys.argv[1:]) is None:
+        options, secrets = parser.parse_args(), told_secrets(said)
+    elif said:
+        orders = told_orders(said)
+        options, secrets = parser.parse_args(orders.words), orders.secrets
+    else:
+        return 0
     note(options)
-    secrets = told_secrets(sys.stdin.buffer.read())
     store = await open_store(options.zookeeper, secrets.access, 4)
     try:
         return await StandIn(store, options.topology, options.epoch, secrets).run()

@@ -132,7 +132,7 @@ class Bench:
         await self.store.write(layout.topology(NAME), signed(submission, submission_key("key", NAME)))
         home = str(self.folder / "home")
         options = DriverOptions(NAME, EPOCH, "127.0.0.1:1", "local[1]", str(self.package), home, "127.0.0.1", "127.0.0.1", None)
-        secrets = secrets_for(NAME, EPOCH, "token", "key", None, None)
+        secrets = secrets_for(NAME, EPOCH, "key", None, None)
         self.driver = asyncio.create_task(Driver(options, self.store, secrets, SystemClock()).run())
 
     async def want(self, **desired: Any) -> None:
@@ -255,7 +255,7 @@ async def asked(bench: Bench, verb: str) -> Any:
     """As a master asks."""
     said = await bench.record()
     assert said.address is not None
-    return await call(Door(NAME, EPOCH, said.address, driver_token("token", NAME, EPOCH)), verb, {}, 30.0)
+    return await call(Door(NAME, EPOCH, said.address, driver_token("key", NAME, EPOCH)), verb, {}, 30.0)
 
 
 def test_what_is_wanted_of_a_topology_that_waits_for_places_is_promised_and_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

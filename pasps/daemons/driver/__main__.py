@@ -1,4 +1,8 @@
-"""`python -m pasps.daemons.driver`: see `driver`."""
+"""`python -m pasps.daemons.driver`: see `driver`.
+
+Started while the package of its topology is still checked it gets everything ready that runs no code of the user's: what is to be
+loaded, and Spark's Java. Then it waits for its orders. Without any it ends, and leaves nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,19 @@ import importlib
 import logging
 import os
 import sys
+from types import ModuleType
 
 from pasps.clock import SystemClock
-from pasps.cluster.spark_java import begin_java
+from pasps.cluster.spark_java import SparkJava, begin_java
 from pasps.cluster.zookeeper_store import open_store
-from pasps.daemons.driver.options import parsed, told_secrets
+from pasps.daemons.driver.options import DriverOptions, Secrets, parsed, told_orders, told_secrets, waits_for
 from pasps.errors import PaspsError
 
 _log = logging.getLogger("pasps.driver")
 
 
-async def _run() -> int:
-    options = parsed()
-    # at once: it takes longer than all that is to be loaded and read before it is needed
-    java = begin_java() if options.spark.startswith("spark://") else None
-    driver = importlib.import_module("pasps.daemons.driver.driver")
+async def _drive(driver: ModuleType, options: DriverOptions, secrets: Secrets, java: SparkJava | None) -> int:
     try:
-        secrets = told_secrets(sys.stdin.buffer.read())
         store = await open_store(options.zookeeper, secrets.access)
     except PaspsError as error:
         _log.error("%s", error)
@@ -34,12 +34,38 @@ async def _run() -> int:
         await store.close()
 
 
+def _run() -> int:
+    waiting = waits_for(sys.argv[1:])
+    options = None if waiting is not None else parsed()
+    spark = waiting if options is None else options.spark
+    assert spark is not None
+    # at once: it takes longer than all that is to be loaded and read before it is needed
+    java = begin_java() if spark.startswith("spark://") else None
+    driver = importlib.import_module("pasps.daemons.driver.driver")
+    said = sys.stdin.buffer.read()
+    try:
+        if options is not None:
+            secrets = told_secrets(said)
+        elif said:
+            orders = told_orders(said)
+            options, secrets = parsed(orders.words), orders.secrets
+            os.chdir(options.home)
+        else:  # the package was refused, or its master has ended
+            if java is not None:
+                java.end()
+            return int(driver.ENDED)
+    except PaspsError as error:
+        _log.error("%s", error)
+        return int(driver.CRASHED)
+    return asyncio.run(_drive(driver, options, secrets, java))
+
+
 def main() -> None:
     """Entry point of the process."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=os.environ.get("PASPS_LOG", "INFO"))
     for name in ("py4j", "kazoo", "pyspark"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    code = asyncio.run(_run())
+    code = _run()
     logging.shutdown()
     sys.stdout.flush()
     # threads that wait for Spark must not keep the process

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +15,8 @@ from pasps.cluster.zookeeper_access import DriverAccess, MasterAccess
 from pasps.errors import InvalidError
 
 _EVERYWHERE = ("0.0.0.0", "::")
+_WAITING_WORDS = 4
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,44 @@ class Secrets:
         return None if self.zookeeper is None else DriverAccess(self.zookeeper, self.owner)
 
 
-def secrets_for(topology: str, epoch: int, token: str, signing: str, zookeeper: str | None, predictor: str | None) -> Secrets:
-    """What the masters, who have this token, this key and these credentials, give to that driver of a topology."""
+def secrets_for(topology: str, epoch: int, key: str, zookeeper: str | None, predictor: str | None) -> Secrets:
+    """What the masters, who have this key and these credentials, give to that driver of a topology."""
     access = None if zookeeper is None else MasterAccess(zookeeper).of_driver(topology)
-    door, key = driver_token(token, topology, epoch), submission_key(signing, topology)
-    return Secrets(door, key, access.credentials if access else None, access.owner if access else "", predictor)
+    return Secrets(
+        driver_token(key, topology, epoch),
+        submission_key(key, topology),
+        access.credentials if access else None,
+        access.owner if access else "",
+        predictor,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a driver that was started before anybody knew its topology is told on its standard input, as JSON, once that is known:
+    the words of its command line, and its secrets. When it ends without any, there is nothing to drive."""
+
+    words: tuple[str, ...]
+    secrets: Secrets
+
+
+def waiting_words(spark: str, output: Path) -> list[str]:
+    """The command line of a driver that waits for its orders; `output` is where it writes, and says in a list of processes whose it is."""
+    return ["--waiting", str(output), "--spark", spark]
+
+
+def waits_for(words: Sequence[str]) -> str | None:
+    """Which Spark a driver with this command line is to be ready for, while it waits for its orders; None: it has its orders."""
+    return words[3] if len(words) == _WAITING_WORDS and words[0] == "--waiting" else None
+
+
+def told_orders(said: bytes) -> Orders:
+    """Read them.
+
+    Raises:
+        InvalidError: they are none.
+    """
+    return _told(said, Orders)
 
 
 def told_secrets(said: bytes) -> Secrets:
@@ -65,11 +102,15 @@ def told_secrets(said: bytes) -> Secrets:
     Raises:
         InvalidError: they are none.
     """
+    return _told(said, Secrets)
+
+
+def _told(said: bytes, kind: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(said, type=Secrets)
+        return msgspec.json.decode(said, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # not what was said: it may be secret
-        problem = "expected its secrets as JSON on standard input, got something else"
+        problem = f"expected its {kind.__name__.lower()} as JSON on standard input, got something else"
         raise InvalidError(f"driver: {problem}; it is started by `pasps master`") from None
 
 

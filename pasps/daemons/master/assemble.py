@@ -48,16 +48,16 @@ class Master:
 def assemble(store: Store, me: Member, means: Means) -> Master:
     """A master that has not begun."""
     leadership = Leadership(store, f"{me.host}-{token_hex(4)}", me)
-    locks, token, clock, signing = Locks(), means.token, means.clock, means.signing or means.token
+    locks, clock, signing = Locks(), means.clock, means.signing or means.token
 
     def leads() -> bool:
         return leadership.leads
 
     endings = Endings(store, means.packages, clock, leads)
-    reconciler = Reconciler(store, means.processes, means.packages, endings, locks, token, signing, clock)
+    reconciler = Reconciler(store, means.processes, means.packages, endings, locks, signing, clock)
     check = FewAtOnce(means.check)
-    submissions = Submissions(store, means.packages, leadership, signing, clock, reconciler.wake, check)
+    submissions = Submissions(store, means.packages, leadership, signing, clock, reconciler.wake, check, means.processes)
     intents = Intents(store, locks, signing, leads, reconciler.wake)
-    topologies = Topologies(store, reconciler, endings, intents, token, signing, clock)
+    topologies = Topologies(store, reconciler, endings, intents, signing, clock)
     rebalances = Rebalances(store, intents, means.packages, check, means.incoming)
     return Master(leadership, reconciler, Parts(store, leadership, submissions, topologies, rebalances, endings, means.incoming))

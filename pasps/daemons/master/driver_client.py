@@ -36,11 +36,11 @@ class Door:
     token: str = field(repr=False)
 
 
-def door_of(topology: str, record: DriverRecord, token: str) -> Door | None:
-    """That of the driver which wrote the record; None: it has not said yet where it listens. `token` is the masters'."""
+def door_of(topology: str, record: DriverRecord, key: str) -> Door | None:
+    """That of the driver which wrote the record; None: it has not said yet where it listens. `key` is the masters'."""
     if record.address is None:
         return None
-    return Door(topology, record.epoch, record.address, driver_token(token, topology, record.epoch))
+    return Door(topology, record.epoch, record.address, driver_token(key, topology, record.epoch))
 
 
 async def call(door: Door, verb: str, arguments: Mapping[str, Any], seconds: float) -> Any:

@@ -15,8 +15,9 @@ from typing import Protocol
 
 import msgspec
 
+from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.tokens import PREDICTOR_VARIABLE, SECRET_VARIABLES
-from pasps.daemons.driver.options import Secrets, secrets_for
+from pasps.daemons.driver.options import Orders, Secrets, secrets_for, waiting_words
 from pasps.daemons.master.decide import OwnDriver
 from pasps.daemons.master.home import Home
 from pasps.daemons.master.settings import Settings
@@ -27,6 +28,10 @@ DRIVER_PROGRAM = (sys.executable, "-m", "pasps.daemons.driver")
 NOT_MADE_CODE = 127
 """Stands for the exit code of a process that could not be made."""
 _TAIL_BYTES = 2000
+MOST_WAITING = 2
+"""So many drivers are got ready at once, as many as packages are checked; the others are started when their package is accepted."""
+WAIT_SECONDS = 10.0
+"""So long after its package was accepted a driver waits to be the one that is started."""
 
 
 def driver_command(settings: Settings, name: str, epoch: int, package: str, directory: Path) -> list[str]:
@@ -48,8 +53,22 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
+class Prepared(Protocol):
+    """A process that may become a driver."""
+
+    def keep_for(self, name: str) -> None:
+        """The next driver of that topology is to be this one."""
+
+    def drop(self) -> None:
+        """It is not needed, and ends; nothing happens when it has become a driver."""
+
+
 class Drivers(Protocol):
     """The drivers that this master started, the newest of each topology."""
+
+    def prepare(self) -> Prepared:
+        """Begin a process that may become a driver, and gets ready meanwhile; it knows nothing of any topology. When none can be made
+        now, the driver is simply started later."""
 
     def start(self, name: str, epoch: int, package: str) -> None:
         """Start one; a process that cannot be made counts as one that ended at once."""
@@ -61,7 +80,10 @@ class Drivers(Protocol):
         """Its topology is over."""
 
     def reap(self) -> None:
-        """Let go of those that ended and that nobody asks for any more."""
+        """Let go of those that ended and that nobody asks for any more, and of those that waited too long for a topology."""
+
+    def close(self) -> None:
+        """This master ends, and its drivers go on: only those go that have no topology yet."""
 
     async def clear(self, name: str) -> None:
         """Remove what drivers of a topology that is over have unpacked; what they wrote stays."""
@@ -76,10 +98,28 @@ class Drivers(Protocol):
 class DriverProcesses:
     """The drivers that this master started, the newest of each topology. They end by themselves, never by it."""
 
-    def __init__(self, settings: Settings, home: Home, token: str, program: Sequence[str] = DRIVER_PROGRAM) -> None:
-        self._settings, self._home, self._token, self._program = settings, home, token, tuple(program)
+    def __init__(
+        self, settings: Settings, home: Home, key: str, program: Sequence[str] = DRIVER_PROGRAM, clock: Clock | None = None
+    ) -> None:
+        self._settings, self._home, self._key, self._program = settings, home, key, tuple(program)
+        self._clock = clock or SystemClock()
+        self._waiting: list[_Waiting] = []
         self._processes: dict[str, tuple[int, subprocess.Popen[bytes] | None]] = {}
         self._replaced: list[subprocess.Popen[bytes]] = []
+
+    def prepare(self) -> Prepared:
+        """See Drivers."""
+        waiting = _Waiting(self._clock)
+        self._part_with_those_that_wait_no_more()
+        if len(self._waiting) < MOST_WAITING:
+            output = self._home.waiting_output()
+            try:
+                waiting.begin(self._popen([*self._program, *waiting_words(self._settings.spark, output)], output, self._home.path), output)
+            except OSError as error:
+                _log.warning("no driver is got ready: %s", error)
+            else:
+                self._waiting.append(waiting)
+        return waiting
 
     def start(self, name: str, epoch: int, package: str) -> None:
         """See Drivers."""
@@ -109,7 +149,15 @@ class DriverProcesses:
 
     def reap(self) -> None:
         """See Drivers."""
+        for waiting in self._waiting:
+            waiting.drop_when_late()
+        self._part_with_those_that_wait_no_more()
         self._replaced = [process for process in self._replaced if process.poll() is None]
+
+    def close(self) -> None:
+        """See Drivers."""
+        for waiting in self._waiting:
+            waiting.drop()
 
     async def clear(self, name: str) -> None:
         """See Drivers."""
@@ -118,6 +166,10 @@ class DriverProcesses:
     async def keep_only(self, names: Collection[str]) -> None:
         """See Drivers."""
         await self._remove(lambda: self._home.set_aside({*names, *self._processes}))
+
+    def _part_with_those_that_wait_no_more(self) -> None:
+        self._replaced += [one.process for one in self._waiting if not one.waits and one.process is not None and not one.is_taken]
+        self._waiting = [one for one in self._waiting if one.waits]
 
     async def _remove(self, set_aside: Callable[[], Path]) -> None:
         try:
@@ -135,27 +187,87 @@ class DriverProcesses:
         return f"{said} ({path})" if said else f"it wrote nothing ({path})"
 
     def _make(self, name: str, epoch: int, package: str) -> subprocess.Popen[bytes]:
-        directory = self._home.make_driver(name)
-        command = [*self._program, *driver_command(self._settings, name, epoch, package, directory)]
-        output = os.open(self._home.driver_output(name, epoch), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=environment(),
-                cwd=directory,
-                start_new_session=True,
-            )
-        finally:
-            os.close(output)
-        assert process.stdin is not None
-        with suppress(BrokenPipeError), process.stdin as told:  # that it has ended already is seen soon enough
-            told.write(msgspec.json.encode(self._secrets(name, epoch)))  # less than a pipe takes, so it does not wait
+        directory, output = self._home.make_driver(name), self._home.driver_output(name, epoch)
+        words, secrets = driver_command(self._settings, name, epoch, package, directory), self._secrets(name, epoch)
+        for waiting in self._waiting:
+            if waiting.name == name and (ready := waiting.take(Orders(tuple(words), secrets), output)) is not None:
+                return ready
+        process = self._popen([*self._program, *words], output, directory)
+        with suppress(BrokenPipeError):  # that it has ended already is seen soon enough
+            _tell(process, secrets)
         return process
 
+    def _popen(self, command: Sequence[str], output: Path, directory: Path) -> subprocess.Popen[bytes]:
+        """It is to be told something on its standard input."""
+        file = os.open(output, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=file, stderr=file, env=environment(), cwd=directory, start_new_session=True
+            )
+        finally:
+            os.close(file)
+
     def _secrets(self, name: str, epoch: int) -> Secrets:
-        settings = self._settings
-        signing = settings.signing_key or self._token
-        return secrets_for(name, epoch, self._token, signing, settings.zookeeper_auth, os.environ.get(PREDICTOR_VARIABLE))
+        return secrets_for(name, epoch, self._key, self._settings.zookeeper_auth, os.environ.get(PREDICTOR_VARIABLE))
+
+
+class _Waiting:
+    """States: made -> `begin`: it gets ready -> kept for a name -> taken, or dropped. A master that dies drops it too: its input ends."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.name: str | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_taken = False
+        self._clock = clock
+        self._output: Path
+        self._late: Deadline | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can still be told what to do."""
+        return self.process is not None and self.process.stdin is not None and not self.process.stdin.closed
+
+    def begin(self, process: subprocess.Popen[bytes], output: Path) -> None:
+        self.process, self._output = process, output
+
+    def keep_for(self, name: str) -> None:
+        """See Prepared."""
+        self.name, self._late = name, Deadline(self._clock, WAIT_SECONDS)
+
+    def take(self, orders: Orders, output: Path) -> subprocess.Popen[bytes] | None:
+        """Make it a driver, which writes there; None when it cannot be one any more."""
+        if not self.waits or self.process is None or self.process.poll() is not None:
+            self.drop()
+            return None
+        try:
+            self._output.replace(output)
+            _tell(self.process, orders)
+        except OSError as error:
+            _log.warning("the driver that was ready for %s is not: %s", self.name, error)
+            return None
+        self.is_taken = True
+        return self.process
+
+    def drop(self) -> None:
+        """See Prepared."""
+        if self.waits and self.process is not None and self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
+            with suppress(OSError):
+                self._output.unlink(missing_ok=True)
+
+    def drop_when_late(self) -> None:
+        """When nobody started it though its package was accepted: another master leads by now, say."""
+        if self._late is not None and self._late.expired():
+            self.drop()
+
+
+def _tell(process: subprocess.Popen[bytes], told: Secrets | Orders) -> None:
+    """All that it is ever told.
+
+    Raises:
+        BrokenPipeError: it has ended.
+    """
+    assert process.stdin is not None
+    with process.stdin as stdin:
+        stdin.write(msgspec.json.encode(told))  # less than a pipe takes, so it does not wait

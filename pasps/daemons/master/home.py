@@ -54,6 +54,10 @@ class Home:
         """What it wrote on its standard output and error."""
         return self.driver(name) / f"driver-{epoch}.log"
 
+    def waiting_output(self) -> Path:
+        """What a driver writes that has no topology yet; it is moved when it gets one, and nobody's after a restart."""
+        return self.incoming / f"driver-{secrets.token_hex(8)}.log"
+
     def make_driver(self, name: str) -> Path:
         """Make its directory; of what its drivers wrote, only the newest is kept.
 

@@ -42,12 +42,11 @@ class Reconciler:
         packages: Packages,
         endings: Endings,
         locks: Locks,
-        token: str,
         signing: str,
         clock: Clock,
     ) -> None:
         self._store, self._processes, self._packages, self._endings = store, processes, packages, endings
-        self._locks, self._token, self._signing = locks, token, signing
+        self._locks, self._signing = locks, signing
         self._clock, self._leads = clock, endings.leads
         self._tracks: dict[str, Track] = {}
         self._watches: dict[str, list[Watch]] = {}
@@ -137,7 +136,7 @@ class Reconciler:
         record = found.newest_record
         gone = record is not None and record.host == host() and record.pid > 0 and started(record.pid) is None
         seen = Seen(found, self._processes.own(found.name), process_gone=gone)
-        if must_ask(seen) and record is not None and (door := door_of(found.name, record, self._token)) is not None:
+        if must_ask(seen) and record is not None and (door := door_of(found.name, record, self._signing)) is not None:
             seen = replace(seen, contact=await ask(door))
         return seen
 

@@ -46,19 +46,23 @@ def serve(settings: Settings, announce: Announce, program: Sequence[str] = DRIVE
         if token is None:
             token = home.token()
             _log.info("clients need the token in %s", home.token_path)
-        processes = DriverProcesses(settings, home, token, program)
+        key = settings.signing_key or token
+        processes = DriverProcesses(settings, home, key, program)
         means = Means(
             open_packages(settings.packages, home.packages),
             processes,
             token,
             SystemClock(),
             home.incoming,
-            signing=settings.signing_key or "",
+            signing=key,
         )
         # a mask is inherited, and neither this process nor its drivers may ignore the end
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-        with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(_run(settings, means, listener, announce))
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                asyncio.run(_run(settings, means, listener, announce))
+        finally:
+            processes.close()
 
 
 async def _run(settings: Settings, means: Means, listener: socket.socket, announce: Announce) -> None:

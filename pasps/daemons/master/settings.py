@@ -19,7 +19,7 @@ class Settings:
 
     `bind` and `advertise` are the driver's: the address it and its workers listen on, and the name under which others reach it.
     `session_seconds` is how long ZooKeeper waits for a master that is silent. `token` is None when none was given, and `signing_key`,
-    in whose place the token is then; `zookeeper_auth` is "user:password".
+    the masters' own, in whose place the token is then; `zookeeper_auth` is "user:password".
 
     Raises:
         InvalidError: a value that cannot be, or a host that others can reach without a token or credentials for ZooKeeper.

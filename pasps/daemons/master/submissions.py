@@ -22,6 +22,7 @@ from pasps.cluster.store import Store, StoreUnavailableError
 from pasps.cluster.submission import Submission, signed
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import records
+from pasps.daemons.master.driver_process import Drivers
 from pasps.daemons.master.failures import NameInUseError, NotLeadingError
 from pasps.daemons.master.leadership import Leadership, misfit
 from pasps.daemons.master.names import check_name
@@ -41,7 +42,7 @@ class Submitted:
 
 
 class Submissions:
-    """For the leader. `wake` tells whoever starts drivers."""
+    """For the leader. `wake` tells whoever starts drivers; `drivers` begins one that gets ready while a package is checked."""
 
     def __init__(
         self,
@@ -52,9 +53,11 @@ class Submissions:
         clock: Clock,
         wake: Callable[[], None],
         check: Check,
+        drivers: Drivers,
     ) -> None:
         self._store, self._packages, self._leadership = store, packages, leadership
         self._signing_key, self._clock, self._wake, self._check = signing, clock, wake, check
+        self._drivers = drivers
 
     async def accept(self, package: Path, sha256: str) -> Submitted:
         """Submit what is in the file; the file stays.
@@ -69,13 +72,20 @@ class Submissions:
         if submission.name:
             check_name(submission.name)
             await self._refuse_used(submission.name)
-        checked = await self._check(package, package.parent)
-        check_name(checked.name)
-        await self._refuse_used(checked.name)
-        location = await self._packages.keep(package, checked.name, sha256)
-        kept = replace(submission, restart=0, wait=None)
-        whole = replace(kept, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
-        await self._create(whole, checked)
+        # neither knows of the other: it runs nothing of the package, and is told of it only by whoever starts the topology
+        prepared = self._drivers.prepare()
+        try:
+            checked = await self._check(package, package.parent)
+            check_name(checked.name)
+            await self._refuse_used(checked.name)
+            location = await self._packages.keep(package, checked.name, sha256)
+            kept = replace(submission, restart=0, wait=None)
+            whole = replace(kept, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
+            prepared.keep_for(checked.name)
+            await self._create(whole, checked)
+        except BaseException:
+            prepared.drop()
+            raise
         self._wake()
         return Submitted(checked.name, checked.workers)
 

@@ -44,12 +44,11 @@ class Topologies:
         reconciler: Reconciler,
         endings: Endings,
         intents: Intents,
-        token: str,
         signing: str,
         clock: Clock,
     ) -> None:
         self._store, self._reconciler, self._endings = store, reconciler, endings
-        self._intents, self._token, self._signing = intents, token, signing
+        self._intents, self._signing = intents, signing
         self._clock, self._leads = clock, endings.leads
 
     async def all(self) -> list[TopologyView]:
@@ -114,7 +113,7 @@ class Topologies:
     async def _pass(self, found: Found, verb: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         record = found.newest_record
         try:
-            door = None if record is None else door_of(found.name, record, self._token)
+            door = None if record is None else door_of(found.name, record, self._signing)
             if door is None:
                 raise DriverUnreachableError("it has not said yet where it listens")
             return await call(door, verb, arguments, seconds)

@@ -39,7 +39,7 @@ class Bench:
 
     async def run(self) -> int:
         options = DriverOptions(NAME, EPOCH, "h", "local[1]", str(self.package), str(self.folder), "127.0.0.1", "127.0.0.1", None)
-        return await Driver(options, self.store, secrets_for(NAME, 1, "the door's", "token", None, None), FakeClock()).run()
+        return await Driver(options, self.store, secrets_for(NAME, 1, "token", None, None), FakeClock()).run()
 
     async def said(self) -> DriverRecord:
         entry = await self.master.read(PATH)

@@ -43,10 +43,9 @@ def test_an_epoch_is_a_number(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_a_driver_is_told_opens_nothing_of_its_masters_or_of_another_topology() -> None:
-    mine, other = (secrets_for(name, 1, "the-token", "the-key", "pasps:the-password", "the-predictor's") for name in ("words", "other"))
+    mine, other = (secrets_for(name, 1, "the-key", "pasps:the-password", "the-predictor's") for name in ("words", "other"))
     assert told_secrets(msgspec.json.encode(mine)) == mine
     for given in (mine, other):
-        assert "the-token" not in str(astuple(given))
         assert "the-key" not in str(astuple(given))
         assert "the-password" not in str(astuple(given))
         assert "word" not in repr(given)
@@ -55,7 +54,7 @@ def test_what_a_driver_is_told_opens_nothing_of_its_masters_or_of_another_topolo
 
 
 def test_without_credentials_a_driver_gets_none() -> None:
-    assert secrets_for("words", 1, "token", "key", None, None).access is None
+    assert secrets_for("words", 1, "key", None, None).access is None
 
 
 @pytest.mark.parametrize("said", [b"", b"[]", b'{"door": 3}', b"\xff", b'"secret"'])

@@ -37,14 +37,31 @@ def package(name: str = "counting", **more: Any) -> bytes:
     return out.getvalue()
 
 
+class StandInPrepared:
+    """What became of one, as one that submits says."""
+
+    became: str | None = None
+
+    def keep_for(self, name: str) -> None:
+        self.became = name
+
+    def drop(self) -> None:
+        self.became = "dropped"
+
+
 class StandInDrivers:
     """Drivers that only say that they run; `started` has name, epoch and package of each."""
 
     def __init__(self) -> None:
         self.started: list[tuple[str, int, str]] = []
+        self.prepared: list[StandInPrepared] = []
         self.codes: dict[tuple[str, int], int] = {}
         self.kept: set[str] = set()
         self.cleared: list[str] = []
+
+    def prepare(self) -> StandInPrepared:
+        self.prepared.append(StandInPrepared())
+        return self.prepared[-1]
 
     def start(self, name: str, epoch: int, package: str) -> None:
         self.started.append((name, epoch, package))
@@ -57,6 +74,9 @@ class StandInDrivers:
         self.started = [one for one in self.started if one[0] != name]
 
     def reap(self) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
     async def clear(self, name: str) -> None:

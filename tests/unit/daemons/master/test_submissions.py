@@ -172,3 +172,76 @@ def test_a_repeated_write_finds_its_own_work(tmp_path: Path) -> None:
             assert len(kept(one)) == 1
 
     asyncio.run(body())
+
+
+# ---- a driver gets ready meanwhile
+
+
+def test_a_driver_gets_ready_while_the_package_is_checked_and_becomes_that_of_its_topology(tmp_path: Path) -> None:
+    async def body() -> None:
+        ready: list[int] = []
+
+        async def check(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
+            ready.append(len(one.drivers.prepared))
+            return Checked("counting", 2, {})
+
+        async with bench(tmp_path, check=check) as one:
+            await one.submit()
+            assert ready == [1]
+            assert [prepared.became for prepared in one.drivers.prepared] == ["counting"]
+
+    asyncio.run(body())
+
+
+def test_a_driver_that_got_ready_for_a_package_that_is_refused_is_dropped(tmp_path: Path) -> None:
+    async def check(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
+        raise RefusedPackageError("file", "the user's words")
+
+    async def body() -> None:
+        async with bench(tmp_path, check=check) as one:
+            assert (await one.submit()).error == (422, "file", "the user's words")
+            assert [prepared.became for prepared in one.drivers.prepared] == ["dropped"]
+
+    asyncio.run(body())
+
+
+def test_a_driver_that_got_ready_is_dropped_when_nobody_waits_for_the_check_any_more(tmp_path: Path) -> None:
+    async def body() -> None:
+        checking = asyncio.Event()
+
+        async def check(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
+            checking.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async with bench(tmp_path, check=check) as one:
+            request = asyncio.create_task(one.submit())
+            await checking.wait()
+            request.cancel()
+            await asyncio.gather(request, return_exceptions=True)
+            assert [prepared.became for prepared in one.drivers.prepared] == ["dropped"]
+
+    asyncio.run(body())
+
+
+def test_a_driver_that_got_ready_is_dropped_when_the_submission_cannot_be_written_down(tmp_path: Path) -> None:
+    async def body() -> None:
+        async def check(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
+            await one.watcher.create(layout.topology("counting"), b"another's")
+            return Checked("counting", 2, {})
+
+        async with bench(tmp_path, check=check) as one:
+            assert (await one.submit()).status == 409
+            assert [prepared.became for prepared in one.drivers.prepared] == ["dropped"]
+
+    asyncio.run(body())
+
+
+def test_for_a_name_that_is_in_use_no_driver_gets_ready(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await one.submit()
+            assert (await one.submit()).status == 409
+            assert len(one.drivers.prepared) == 1
+
+    asyncio.run(body())
