@@ -17,6 +17,7 @@ from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.java import java_path
 from pasps.cluster.spark_daemons import defaults_text, find_spark
 from pasps.cluster.spark_java import archive_of
+from pasps.cluster.tokens import TOKEN_VARIABLE
 from pasps.daemons.dev.bring_up import BringUp
 from pasps.daemons.dev.home import ClusterHome
 from pasps.daemons.dev.parts import Part, Tools, check_ports, find_tools, part_environment, part_named, parts_of, token_variables
@@ -94,8 +95,8 @@ class DevCluster:
     def up(self, wanted: Wanted | None = None, seconds: float = START_SECONDS) -> list[str]:
         """Start all parts, or those that are dead; the names of those, none when all were up. Back when all answer.
 
-        A part that is started again keeps its address and its data, and its secrets while anything of the cluster lives. When it
-        fails, or is interrupted, what it has started is ended.
+        A part that is started again keeps its address and its data. The token is a new one whenever no master lives that knows the
+        old one, that of the predictor when nothing of the cluster lives. When it fails, or is interrupted, what it has started is ended.
 
         Raises:
             InvalidError: what is wanted is not what is up, a port is taken, or the home is not usable.
@@ -112,8 +113,9 @@ class DevCluster:
                 state = new_state(wanted)
             else:
                 check_same(before, wanted)
-                living = marked(self.home) or any(process.alive for process in before.processes.values())
-                state = before if living else with_new_secrets(before)
+                lives = bool(marked(self.home)) or any(process.alive for process in before.processes.values())
+                knows_token = _is_alive(before, "master") or bool(marked(self.home, f"{TOKEN_VARIABLE}={before.token}"))
+                state = with_new_secrets(before, lives=lives, knows_token=knows_token)
             parts = parts_of(self.home, state)
             dead = [part for part in parts if not _is_alive(state, part.name)]
             # one that was killed just now may still hold its port

@@ -143,3 +143,13 @@ def test_a_master_that_does_not_answer_or_refuses_is_no_obstacle() -> None:
     assert kill_topologies(free_ports(1)[0], "secret") == []
     with listening() as port:
         assert kill_topologies(port, "wrong") == []
+
+
+def test_of_those_that_are_marked_who_was_told_something_is_found(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(children, tmp_path, SLEEPY)
+    monkeypatch.setenv("TOLD", "this")
+    told = start(children, tmp_path, SLEEPY)
+    assert marked(tmp_path, "TOLD=this") == [told]
+    assert marked(tmp_path, "TOLD=that") == []

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,9 +98,10 @@ class Children:
         self._processes = []
 
 
-def marked(home: Path) -> list[ProcessRef]:
-    """Every process of this user that belongs to the cluster of that home, except this one."""
-    wanted = f"{MARK}={home}"
+def marked(home: Path, *told: str) -> list[ProcessRef]:
+    """Every process of this user that belongs to the cluster of that home, except this one; of those the ones that were given these
+    variables (`NAME=value`) too."""
+    wanted = (f"{MARK}={home}", *told)
     pids = _marked_linux(wanted) if sys.platform == "linux" else _marked_by_ps(wanted)
     found = ((pid, started(pid)) for pid in pids if pid != os.getpid())
     return [ProcessRef(pid, process) for pid, process in found if process is not None]
@@ -132,20 +133,20 @@ def _threads(pid: int) -> int:
     return 0
 
 
-def _marked_linux(wanted: str) -> Iterator[int]:
-    mark = os.fsencode(wanted)
+def _marked_linux(wanted: Collection[str]) -> Iterator[int]:
+    marks = {os.fsencode(one) for one in wanted}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
             continue
         # of another user, or over
         with suppress(OSError):
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
+            if marks.issubset((entry / "environ").read_bytes().split(b"\0")):
                 yield int(entry.name)
 
 
-def _marked_by_ps(wanted: str) -> Iterator[int]:
+def _marked_by_ps(wanted: Collection[str]) -> Iterator[int]:
     said = subprocess.run(["ps", "-axEww", "-o", "pid=,command="], capture_output=True, text=True, errors="replace", check=False).stdout
     for line in said.splitlines():
         pid, _, text = line.strip().partition(" ")
-        if f" {wanted} " in f"{text} ":
+        if all(f" {one} " in f"{text} " for one in wanted):
             yield int(pid)

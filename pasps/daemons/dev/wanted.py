@@ -58,9 +58,16 @@ def new_state(wanted: Wanted) -> ClusterState:
     )
 
 
-def with_new_secrets(state: ClusterState) -> ClusterState:
-    """For a cluster of which nothing lives: whoever took its ports may have been told the old ones."""
-    return replace(state, token=secrets.token_urlsafe(32), predictor_token=secrets.token_urlsafe(32))
+def with_new_secrets(state: ClusterState, *, lives: bool, knows_token: bool) -> ClusterState:
+    """What is sent to ports is made anew, as far as what lives can live with that: whoever took the ports may have been told the old ones.
+
+    `lives`: whether anything does; drivers know the predictor's token. `knows_token`: whether anybody who lives was told the master's.
+    """
+    return replace(
+        state,
+        token=state.token if knows_token else secrets.token_urlsafe(32),
+        predictor_token=state.predictor_token if lives else secrets.token_urlsafe(32),
+    )
 
 
 def check_same(state: ClusterState, wanted: Wanted) -> None:

@@ -28,7 +28,7 @@ def came_up(monkeypatch: pytest.MonkeyPatch) -> list[ClusterState]:
         states.append(state)
 
     monkeypatch.setattr(dev_cluster, "find_tools", lambda: None)
-    monkeypatch.setattr(dev_cluster, "marked", lambda home: [])
+    monkeypatch.setattr(dev_cluster, "marked", lambda home, *told: [])
     monkeypatch.setattr(DevCluster, "_start", start)
     return states
 
@@ -42,26 +42,44 @@ def before(home: Path, **processes: ProcessRef) -> ClusterState:
     return state
 
 
-def secrets_of(state: ClusterState) -> set[str]:
-    return {state.token, state.predictor_token}
+def own() -> ProcessRef:
+    return ProcessRef(os.getpid(), started(os.getpid()) or "")
 
 
 def test_one_of_which_nothing_lives_comes_up_with_new_secrets(tmp_path: Path, came_up: list[ClusterState]) -> None:
     state = before(tmp_path / "home", master=DEAD, zookeeper=DEAD)
     DevCluster(tmp_path / "home").up()
-    assert not secrets_of(state) & secrets_of(came_up[0])
+    assert came_up[0].token != state.token
+    assert came_up[0].predictor_token != state.predictor_token
     assert came_up[0].ports == state.ports
 
 
-def test_what_lives_keeps_the_secrets_that_it_knows(tmp_path: Path, came_up: list[ClusterState]) -> None:
-    own = ProcessRef(os.getpid(), started(os.getpid()) or "")
-    state = before(tmp_path / "home", master=DEAD, zookeeper=own)
+def test_a_master_that_lives_keeps_its_token(tmp_path: Path, came_up: list[ClusterState]) -> None:
+    state = before(tmp_path / "home", master=own(), zookeeper=DEAD)
     DevCluster(tmp_path / "home").up()
-    assert secrets_of(came_up[0]) == secrets_of(state)
+    assert came_up[0].token == state.token
 
 
-def test_so_does_what_a_part_has_started(tmp_path: Path, came_up: list[ClusterState], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dev_cluster, "marked", lambda home: [ProcessRef(os.getpid(), "a driver")])
+def test_a_new_master_has_a_new_token_though_other_parts_live(tmp_path: Path, came_up: list[ClusterState]) -> None:
+    state = before(tmp_path / "home", master=DEAD, zookeeper=own())
+    DevCluster(tmp_path / "home").up()
+    assert came_up[0].token != state.token
+    assert (came_up[0].signing_key, came_up[0].zookeeper_auth) == (state.signing_key, state.zookeeper_auth)
+
+
+def test_a_driver_that_lives_knows_the_predictors_token_and_not_the_masters(
+    tmp_path: Path, came_up: list[ClusterState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev_cluster, "marked", lambda home, *told: [] if told else [ProcessRef(os.getpid(), "a driver")])
     state = before(tmp_path / "home", master=DEAD)
     DevCluster(tmp_path / "home").up()
-    assert secrets_of(came_up[0]) == secrets_of(state)
+    assert came_up[0].predictor_token == state.predictor_token
+    assert came_up[0].token != state.token
+
+
+def test_a_second_master_that_lives_knows_the_token(tmp_path: Path, came_up: list[ClusterState], monkeypatch: pytest.MonkeyPatch) -> None:
+    state = before(tmp_path / "home", master=DEAD)
+    told = (f"PASPS_TOKEN={state.token}",)
+    monkeypatch.setattr(dev_cluster, "marked", lambda home, *given: [ProcessRef(os.getpid(), "a master")] if given in ((), told) else [])
+    DevCluster(tmp_path / "home").up()
+    assert came_up[0].token == state.token
