@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ class Course:
     def moves(self, bolt: str) -> int:
         """Activations and deactivations of a bolt's replicas."""
         return sum(abs(record.acts[bolt].after - record.acts[bolt].before) for record in self.records if bolt in record.acts)
+
+    def turns(self, bolt: str) -> list[str]:
+        """Whether a bolt was given "more" replicas or "fewer", by turns: what goes on in the same direction counts once."""
+        acts = [record.acts[bolt] for record in self.records if bolt in record.acts]
+        ways = ["more" if act.after > act.before else "fewer" for act in acts if act.after != act.before]
+        return [way for way, _ in groupby(ways)]
 
     def sources(self) -> list[str]:
         """Where each decision's forecast came from."""

@@ -59,8 +59,8 @@ def test_replicas_follow_a_bursty_trace_while_the_predictor_dies_and_comes_back(
     assert predictor_pid() is None
     assert (stats.failed, stats.replayed, stats.acked) == (0, 0, course.total)
     assert len(rows(tmp_path)) == course.total, "an event came twice, though nothing failed"
-    moves = {bolt: course.moves(bolt) for bolt in BOLTS}
-    assert min(moves.values()) >= 24, moves
+    turns = {bolt: course.turns(bolt) for bolt in BOLTS}
+    assert all(turns[bolt].count("more") >= 2 and turns[bolt].count("fewer") >= 2 for bolt in BOLTS), f"not with one burst alone: {turns}"
     assert all(1 <= bolt.active <= POOL for sample in course.samples for bolt in sample.bolts.values())
     plan = policy_named("pa-sps").plan
     assert all(replayed(record, plan) == record.plan for record in course.records)

@@ -8,13 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from pasps.clock import SystemClock
+from pasps.clock import Deadline, SystemClock
 from pasps.control.forecaster import Forecaster
 from pasps.control.predictor_client import PredictorClient
 from pasps.control.situation import Forecast
@@ -42,17 +41,16 @@ class Loop:
 
     async def cycle(self, after: float = 0.01) -> Forecast:
         self.uptime += after
-        began = time.monotonic()
-        found = await self.ladder.forecast(SAMPLES, HORIZON - DEADLINE_SECONDS, self.uptime)
-        assert time.monotonic() - began < DEADLINE_SECONDS + 0.5
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            found = await self.ladder.forecast(SAMPLES, HORIZON - DEADLINE_SECONDS, self.uptime)
         assert found is not None
         return found
 
     async def wait_forecast(self) -> int:
         """Cycles until a forecast is the predictor's own; its process."""
-        began = time.monotonic()
+        deadline = Deadline(SystemClock(), PATIENCE_SECONDS)
         while (found := await self.cycle()).source != "predictor":
-            assert time.monotonic() - began < PATIENCE_SECONDS, found.why
+            assert not deadline.expired(), found.why
             await asyncio.sleep(0.05)
         assert found.predictions == pytest.approx([110.0 + second for second in range(HORIZON)], rel=1e-6)
         assert self.child.pid is not None

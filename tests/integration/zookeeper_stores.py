@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Self
 
 from kazoo.client import KazooClient
@@ -125,20 +125,3 @@ def kazoo(connect: str, client_id: tuple[int, bytes] | None = None) -> Iterator[
     yield client
     client.stop()
     client.close()
-
-
-@contextlib.asynccontextmanager
-async def gaps() -> AsyncIterator[list[float]]:
-    """How long the loop was busy at once, while inside."""
-    loop = asyncio.get_running_loop()
-    found = [0.0]
-
-    async def tick() -> None:
-        while True:
-            before = loop.time()
-            await asyncio.sleep(0.01)
-            found.append(loop.time() - before)
-
-    task = asyncio.create_task(tick())
-    yield found
-    task.cancel()
