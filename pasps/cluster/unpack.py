@@ -96,7 +96,7 @@ def unpack(
 
 
 def unpack_once(package: Path, directory: Path) -> Unpacked:
-    """The same, of several processes that may want it at the same time only one unpacks: the others find a whole directory. Blocks.
+    """The same, unless somebody has done so before: the directory is there whole, or not at all. Blocks.
 
     Raises:
         PackageError, InvalidError, BrokenError: as `unpack`.

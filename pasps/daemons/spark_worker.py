@@ -5,13 +5,9 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -19,27 +15,27 @@ from threading import Event
 from pyspark import SparkFiles
 
 from pasps.cluster.tokens import SECRET_VARIABLES
-from pasps.cluster.unpack import Unpacked, site_packages, unpack_once
+from pasps.cluster.unpack import site_packages
 from pasps.daemons.enlisting import enlist
+from pasps.daemons.package_on_node import package_on_node
 from pasps.daemons.worker_place import begin_logging
 from pasps.daemons.worker_process import WorkerProcess, run_worker
 from pasps.errors import BrokenError
 
 LOG_VARIABLE = "PASPS_LOG_DIR"
 """Of each host: the directory for the logs of workers; without it, one of its own below the system's temporary files."""
-_CODE = "code"
-"""Where all workers of an executor have the package, in its own directory."""
 _MOST_LOG_BYTES = 64 << 20
 _PAUSE_SECONDS = 1.0
 
 
-def work(place: str, topology: str, address: tuple[str, int], secret: bytes, package: str, environment: str | None) -> None:
-    """Be the worker of that place. `package` and `environment` are the names under which Spark has brought them."""
+def work(place: str, topology: str, address: tuple[str, int], secret: bytes, package: str, sha256: str, environment: str | None) -> None:
+    """Be the worker of that place. `package` and `environment` are the names under which Spark has brought them; `sha256` is that of
+    what was submitted."""
     forget_secrets()
     log_file = write_to_log(topology, place)
     begin_logging(force=True)
     faulthandler.enable(file=2)  # a crash in C says where, in the log
-    with shared_code(Path(SparkFiles.get(package)), Path()) as unpacked:
+    with package_on_node(Path(SparkFiles.get(package)), sha256, Path()) as unpacked:
         brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
         sys.path[:] = unpacked.over(sys.path, brought)
         try:
@@ -50,22 +46,6 @@ def work(place: str, topology: str, address: tuple[str, int], secret: bytes, pac
         run_worker(partial(WorkerProcess, control, log_file))
     logging.shutdown()
     sys.stdout.flush()
-
-
-@contextmanager
-def shared_code(package: Path, where: Path) -> Iterator[Unpacked]:
-    """The package, unpacked once in that directory for all processes that want it there; the last one to leave removes it.
-
-    The kernel knows who is left: a process that is killed gives its lock up, too.
-    """
-    with (where / f"{_CODE}.lock").open("w") as lock:
-        flock(lock, LOCK_SH)
-        try:
-            yield unpack_once(package, where / _CODE)
-        finally:
-            with suppress(BlockingIOError):
-                flock(lock, LOCK_EX | LOCK_NB)
-                shutil.rmtree(where / _CODE, ignore_errors=True)
 
 
 def forget_secrets() -> None:

@@ -37,6 +37,7 @@ class Words(Spout):
 class Keep(Bolt):
     def initialize(self, conf, ctx):
         self.path = Path(conf["test.dir"]) / f"{ctx.task_index}.words"
+        self.path.with_suffix(".where").write_text(f"{beside.__file__}\\n{Path.cwd()}")
     def process(self, tup):
         with self.path.open("a") as file:
             file.write(beside.twice(tup.values.word) * (tinywords.POOL - 6) + "\\n")
@@ -69,13 +70,20 @@ def project(directory: Path) -> Path:
 
 def test_everything_that_a_file_needs_is_there_on_every_worker(cluster: DevCluster, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    options = {"test.dir": str(tmp_path / "out")}
+    options = {"test.dir": str(tmp_path / "out"), "spark.executor.cores": 1}
     file = project(tmp_path)
     submit(cluster, tmp_path, PackageRequest(file, name="shipped", options=options, workers=4, requirements=tmp_path / "requirements.txt"))
     summary = wait_for(lambda: ended(cluster, "shipped"), "the end of the topology")
     assert (summary["acked"], summary["reports"]) == (8, [])
     found = Counter(word for path in (tmp_path / "out").glob("*.words") for word in path.read_text().split())
     assert found == Counter(f"{word}{word}" for word in "one two three four five six seven eight".split())
+    places = [path.read_text().splitlines() for path in (tmp_path / "out").glob("*.where")]
+    executors, applications = {Path(executor) for _, executor in places}, {Path(executor).parent for _, executor in places}
+    assert (len(executors), len(applications)) == (4, 2), "four executors on two nodes of Spark"
+    unpacked = {Path(module).parent for module, _ in places}
+    assert {directory.parents[1] for directory in unpacked} == applications
+    assert len(unpacked) == 2
+    wait_for(lambda: not any(directory.exists() for directory in unpacked), "the removal of what was unpacked")
 
 
 def test_a_rebalance_restarts_the_workers_and_loses_nothing(cluster: DevCluster, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Driver:
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
         workers = worker_count(blueprint)
-        job = spark_job(self._options, parts, blueprint, address, secret)
+        job = spark_job(self._options, parts, submission.sha256, blueprint, address, secret)
         bind = Settings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:

@@ -30,14 +30,16 @@ def worker_count(blueprint: Blueprint) -> int:
     return int(blueprint.config.get("topology.workers") or DEFAULT_WORKERS)
 
 
-def spark_job(options: DriverOptions, parts: Parts, blueprint: Blueprint, address: tuple[str, int], secret: bytes) -> SparkJob:
-    """The job whose tasks are the workers. Keys of the topology's configuration that begin with `spark.` are Spark's."""
+def spark_job(options: DriverOptions, parts: Parts, sha256: str, blueprint: Blueprint, address: tuple[str, int], secret: bytes) -> SparkJob:
+    """The job whose tasks are the workers; `sha256` is the package's. Keys of the topology's configuration that begin with `spark.` are
+    Spark's."""
     code, environment = parts
     arguments: Mapping[str, Any] = {
         "topology": options.topology,
         "address": address,
         "secret": secret,
         "package": code.name,
+        "sha256": sha256,
         "environment": ENVIRONMENT_DIRECTORY if environment is not None else None,
     }
     return SparkJob(

@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.spark_worker import LOG_VARIABLE, forget_secrets, log_directory, shared_code, write_to_log
+from pasps.daemons.spark_worker import LOG_VARIABLE, forget_secrets, log_directory, write_to_log
 from pasps.errors import BrokenError
 
 
@@ -78,18 +77,3 @@ def test_secrets_of_a_master_are_forgotten_and_nothing_else(monkeypatch: pytest.
         monkeypatch.setenv(name, "x")
     forget_secrets()
     assert [name for name in os.environ if name.startswith("PASPS_") and os.environ[name] == "x"] == ["PASPS_LOG"]
-
-
-def test_workers_of_an_executor_share_what_is_unpacked_and_the_last_one_removes_it(tmp_path: Path) -> None:
-    file, executor = tmp_path / "words.py", tmp_path / "executor"
-    file.write_text("WORDS = 1\n")
-    package = build_package(PackageRequest(file), tmp_path / "words.zip")
-    (executor / "stderr").parent.mkdir()
-    (executor / "stderr").write_text("stays")
-    for _ in range(2):
-        with shared_code(tmp_path / "words.zip", executor) as first:
-            with shared_code(tmp_path / "words.zip", executor) as second:
-                assert first.directory == second.directory
-            assert (first.directory / package.file).read_text() == "WORDS = 1\n"
-        assert not first.directory.exists()
-    assert (executor / "stderr").read_text() == "stays"

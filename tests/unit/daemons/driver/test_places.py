@@ -24,7 +24,7 @@ def blueprint(**config: Any) -> Blueprint:
 
 
 def job(environment: Path | None = None, **config: Any) -> SparkJob:
-    return spark_job(OPTIONS, (CODE, environment), blueprint(**config), ("node7", 7000), b"secret")
+    return spark_job(OPTIONS, (CODE, environment), "f00d", blueprint(**config), ("node7", 7000), b"secret")
 
 
 @pytest.mark.parametrize(("config", "count"), [({}, DEFAULT_WORKERS), ({"topology_workers": 5}, 5)])
@@ -40,6 +40,7 @@ def test_workers_are_told_where_to_go_and_what_to_run() -> None:
         "address": ("node7", 7000),
         "secret": b"secret",
         "package": "package.zip",
+        "sha256": "f00d",
         "environment": None,
     }
     assert (made.files, made.archives, made.host, made.advertise) == (("/parts/package.zip",), (), "0.0.0.0", "node7")
