@@ -48,12 +48,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesSideByS
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mine = [item for item in items if item.path.parent == HERE]
-    for item in mine:
-        for fixture, files in TOGETHER.items():
-            if fixture in getattr(item, "fixturenames", ()) and item.path.stem not in files:
-                raise pytest.UsageError(f"{item.path.name} takes {fixture!r}: enter it in TOGETHER[{fixture!r}] of {__file__}")
     mine.sort(key=lambda item: BEGUN_FIRST.index(item.path.stem) if item.path.stem in BEGUN_FIRST else len(BEGUN_FIRST))
     items[:] = [item for item in items if item.path.parent != HERE] + mine
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture is made. What is raised while tests are collected is lost where processes run side by side."""
+    for fixture, files in TOGETHER.items():
+        if fixture in getattr(item, "fixturenames", ()) and item.path.stem not in files:
+            pytest.fail(f"{item.path.name} takes {fixture!r}: enter it in TOGETHER[{fixture!r}] of {__file__}", pytrace=False)
 
 
 @pytest.fixture(autouse=True)
