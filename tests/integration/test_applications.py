@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pasps.control.et_file import EtFile, OperatorTimes, et_path, write_execution_times
@@ -88,8 +89,16 @@ def spread(application: Application, run: Run) -> bool:
 def kill_a_worker(application: Application, run: Run) -> None:
     wait_until(lambda: spread(application, run), "replicas to be activated", run)
     run.family = set(run.process.children(recursive=True))
-    workers = [process for process in run.family if any("worker_process" in word for word in process.cmdline())]
+    workers = [process for process in run.family if any("worker_process" in word for word in words_of(process))]
     os.kill(workers[0].pid, signal.SIGKILL)
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing when it has ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def check(application: Application, run: Run, folder: Path) -> None:

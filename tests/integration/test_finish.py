@@ -124,5 +124,5 @@ def test_what_nobody_acks_does_not_cost_others_their_last_words(tmp_path: Path) 
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(WithForgetful, config=config(tmp_path, total=1000))
         flowing(running)
-        running.kill(wait=4)
+        running.kill(wait=10)  # half of it for those who will never ack
         assert said(tmp_path).total() == 1000

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.running import as_in_a_terminal
+from tests.integration.running import PATIENCE_SECONDS, as_in_a_terminal
 
 pytestmark = pytest.mark.integration
 
@@ -103,9 +103,9 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within 30 s"
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS:g} s"
         time.sleep(0.05)
 
 

@@ -23,7 +23,7 @@ from pasps.errors import BrokenError, CrashLoopError, DrainTimeoutError
 from tests.integration.faulty_topologies import Functions, WithAFullPlace, WithASickPlace, WithGoesAway, WithTrips
 from tests.integration.flow_topologies import Everything
 from tests.integration.run_process import Run
-from tests.integration.running import config, finish, kill, rows, until, until_replaced, written
+from tests.integration.running import PATIENCE_SECONDS, config, finish, kill, rows, until, until_replaced, written
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,7 +118,7 @@ def test_a_worker_that_cannot_live_is_told_with_what_kills_it(tmp_path: Path, tr
     with LocalCluster(workers=1) as cluster:
         running = cluster.submit(WithTrips, config=config(tmp_path, total=200, trip=trip))
         with pytest.raises(CrashLoopError, match=f"worker w0 cannot live: it died 5 times .* {cause}"):
-            running.wait_finished(60)
+            running.wait_finished(PATIENCE_SECONDS)
         assert all(error.text.startswith("worker w0 ") and cause in error.text for error in running.errors)
         assert "worker w0 cannot live: it died 5 times" in running.errors[-1].text
         assert cause in running.troubles[0]
@@ -204,7 +204,7 @@ def test_without_any_worker_changes_are_refused_and_waiting_says_why(tmp_path: P
         refusal = until(lambda: told_away(running), "the refusal to name it")
         assert refusal.startswith(f"set_active('bolt', 3): no worker of topology {running.name!r} is alive: ")
         with pytest.raises(CrashLoopError, match="the database is away"):
-            running.wait_finished(60)
+            running.wait_finished(PATIENCE_SECONDS)
         with pytest.raises(DrainTimeoutError, match="the database is away"):
             running.drain(0.2)
         (tmp_path / "away").unlink()

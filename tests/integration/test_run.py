@@ -245,7 +245,7 @@ def test_what_bolts_say_at_the_end_is_in_the_summary(start: Start, topology_file
 
 
 def test_a_finish_that_takes_too_long_is_named(start: Start, topology_file: str) -> None:
-    run = start(topology_file, "--topology", "Lingering", "--no-tty", "--workers", "1", "--duration", "0.3", "--drain-timeout", "3")
+    run = start(topology_file, "--topology", "Lingering", "--no-tty", "--workers", "1", "--duration", "0.3", "--drain-timeout", "6")
     assert run.end() == 4, run.err.read_text()
     assert "waiting for finish() of endless" in run.out.read_text()
     assert "endless.finish(): 1" in run.out.read_text().partition("\nleft")[2]

@@ -72,7 +72,7 @@ RUNS_TO_ITS_END = (
 with LocalCluster(workers=2) as cluster:
     running = cluster.submit(WordCount, config={"test.total": 700})
     running.set_active("count", 4)
-    assert running.wait_finished(30)
+    assert running.wait_finished(100)
     assert not running.errors, running.errors
     running.kill()
 """
