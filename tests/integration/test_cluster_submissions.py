@@ -14,6 +14,7 @@ from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import InvalidError
 from tests.integration.test_cluster import START_SECONDS, client_of, state_of, submit
+from tests.integration.test_waiting_drivers import waiting
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -35,6 +36,8 @@ def test_two_run_and_a_third_waits_for_room(cluster: DevCluster, tmp_path: Path)
         if name != "third":
             wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run")  # type: ignore[misc]
     wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait")
+    drivers = {client.topology(name).driver["pid"] for name in names}
+    assert drivers <= {process.pid for process in waiting(cluster.home)}, "they got ready while their packages were checked"
     detail = client.topology("third").detail or ""
     assert detail.startswith("0 of 4 workers have a place; it waits for Spark, which was asked for 2 executors of 2 cores"), detail
     client.call("first", "kill", {"wait": 10.0}, 90.0)
@@ -63,6 +66,7 @@ def test_what_cannot_run_is_refused_and_leaves_nothing(cluster: DevCluster, tmp_
     with pytest.raises(InvalidError, match=said):
         submit(cluster, tmp_path, PackageRequest(file, name=what))
     assert what not in [view.name for view in client_of(cluster).topologies()]
+    wait_for(lambda: not waiting(cluster.home), "the end of the driver that got ready meanwhile")
 
 
 def test_an_initialize_that_raises_is_told_and_not_tried_for_ever(cluster: DevCluster, tmp_path: Path) -> None:

@@ -244,6 +244,7 @@ class _Waiting:
             _tell(self.process, orders)
         except OSError as error:
             _log.warning("the driver that was ready for %s is not: %s", self.name, error)
+            self.drop()
             return None
         self.is_taken = True
         return self.process
