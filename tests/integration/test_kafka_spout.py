@@ -52,7 +52,7 @@ def complete(running: RunningTopology, directory: Path, total: int) -> None:
     def missing() -> set[int]:
         return set(range(total)) - {row[0] for row in rows(directory)}
 
-    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}", 60)
+    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}")
 
 
 def test_every_message_comes_through_a_worker_s_death_and_is_committed(tmp_path: Path, kafka: KafkaMock) -> None:

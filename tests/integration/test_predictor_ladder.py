@@ -92,7 +92,7 @@ def test_it_is_used_again_after_it_was_killed_and_after_it_was_stopped(tmp_path:
             assert (await loop.cycle()).source == "last good"
             assert await loop.wait_forecast() != first
             assert len(said(logging.WARNING)) == 1
-            assert all_gone(killed)
+            until_blocking(lambda: all_gone(killed), lambda: f"the end of {killed}")
 
             second = loop.child.pid
             assert second is not None
@@ -106,7 +106,7 @@ def test_it_is_used_again_after_it_was_killed_and_after_it_was_stopped(tmp_path:
             ended = family(second)
         finally:
             await loop.close()
-        assert all_gone(ended)
+        until_blocking(lambda: all_gone(ended), lambda: f"the end of {ended}")
 
     asyncio.run(main())
 

@@ -68,7 +68,7 @@ def complete(running: RunningTopology, directory: Path, total: int) -> None:
     def missing() -> set[int]:
         return set(range(total)) - {row[0] for row in rows(directory)}
 
-    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}", 60)
+    until(lambda: not missing(), lambda: f"{sorted(missing())[:5]} ...: {running.stats()}, {[e.text for e in running.errors]}")
 
 
 def test_every_entry_comes_through_the_death_of_a_worker_and_of_redis(tmp_path: Path, redis: RedisServer) -> None:
