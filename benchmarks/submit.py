@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 
 import psutil
 
@@ -146,6 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--beside", type=Path, metavar="TREE", help="another checkout, measured in turns")
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="submissions of each; tables show the median (default: 5)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="worker processes of the topology (default: 2)")
+    parser.add_argument(
+        "--pause", type=float, default=0.0, metavar="SECONDS", help="between submissions: a driver that is kept ready comes seconds later"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to this file")
     wanted = parser.parse_args(arguments)
     done: list[Submitted] = []
@@ -158,6 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             checkouts = [stack.enter_context(_up(Checkout(tree, Path(scratch) / str(at)))) for at, tree in enumerate(trees)]
             for turn in range(wanted.repeat + 1):
                 for checkout in checkouts if turn % 2 else checkouts[::-1]:
+                    Event().wait(wanted.pause)
                     result = checkout.submit(file, f"counting-{turn}", wanted.workers)
                     print(f"{result.tree}: {result.steps[_LAST]:.2f} s, {result.cpu:.2f} s of processors", file=sys.stderr, flush=True)
                     # the first one reads Spark from the disk

@@ -60,6 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--bind", metavar="HOST", default=LOOPBACK, help=f"the address that drivers and workers listen on (default: {LOOPBACK})")
     option("--advertise", metavar="HOST", help="the name under which others reach this machine")
     option("--predictor", metavar="URL", help="the predictor that drivers ask")
+    option("--ready", action="store_true", help="keep a driver ready for the next submission, which starts sooner; it takes 300 MB")
 
 
 def master(options: argparse.Namespace) -> int:
@@ -96,6 +97,7 @@ def settings_of(options: argparse.Namespace, environment: Mapping[str, str]) -> 
         bind=options.bind,
         advertise=options.advertise,
         predictor=options.predictor,
+        ready=options.ready,
         token=environment.get(TOKEN_VARIABLE) or None,
         signing_key=environment.get(SIGNING_VARIABLE) or None,
         zookeeper_auth=environment.get(ZOOKEEPER_VARIABLE) or None,

@@ -39,10 +39,29 @@ _LOOK_SECONDS = 0.01
 
 
 class SparkJava:
-    """One process, begun by `begin_java`. `gateway` is called once, or `end`."""
+    """One process, begun by `begin_java`. `gateway` is called once, or `end`; before that perhaps `warm`."""
 
     def __init__(self, process: subprocess.Popen[bytes], directory: Path, defaults: Path | None) -> None:
         self._process, self._directory, self._defaults = process, directory, defaults
+        self._gateway: Any = None
+
+    def warm(self) -> None:
+        """Wait until it listens, and have it load and compile what an application needs, by one that reaches nobody. Blocks for seconds.
+
+        Raises:
+            BrokenError: it has ended.
+            Exception: what py4j raises.
+        """
+        self._gateway = self.gateway()
+        java = self._gateway.jvm
+        conf = java.SparkConf(False).setMaster("local[1]").setAppName("ready").set("spark.ui.enabled", "false")
+        for key in ("spark.driver.host", "spark.driver.bindAddress"):
+            conf = conf.set(key, "127.0.0.1")
+        context = java.JavaSparkContext(conf)
+        rows = java.java.util.ArrayList()
+        rows.add(0)
+        context.parallelize(rows, 1).count()
+        context.stop()
 
     def gateway(self) -> Any:
         """What `pyspark.java_gateway.launch_gateway` returns, once it listens. Blocks.
@@ -50,6 +69,8 @@ class SparkJava:
         Raises:
             BrokenError: it has ended.
         """
+        if self._gateway is not None:
+            return self._gateway
         from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - Java has begun before Python's side is loaded
 
         said, pause = self._directory / "gateway", Event()

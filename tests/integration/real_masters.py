@@ -103,6 +103,12 @@ class Drivers:
     def prepare(self) -> StandInPrepared:
         return StandInPrepared()
 
+    def have_ready(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
     def start(self, name: str, epoch: int, package: str) -> None:
         self._drivers[name] = epoch, Driver(self._tree.session(), name, epoch, *self.comes_up)
 

@@ -14,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pasps.daemons.master.driver_process import MOST_WAITING, WAIT_SECONDS, DriverProcesses
+from pasps.cluster.spark_java import begin_java
+from pasps.daemons.driver.__main__ import warmed
+from pasps.daemons.master.driver_process import MOST_WAITING, REST_SECONDS, WAIT_SECONDS, DriverProcesses
 from pasps.daemons.master.home import Home
 from pasps.daemons.master.settings import Settings
 from pasps.testing.clock import FakeClock
@@ -25,9 +27,9 @@ pytestmark = pytest.mark.integration
 STAND_IN = (sys.executable, str(Path(__file__).with_name("standin_driver.py")))
 
 
-def settings(home: Path) -> Settings:
+def settings(home: Path, *, ready: bool = False) -> Settings:
     """Of a master whose ZooKeeper and Spark are not there: who has no orders looks for neither."""
-    return Settings(spark="spark://127.0.0.1:1", zookeeper="127.0.0.1:1", home=home)
+    return Settings(spark="spark://127.0.0.1:1", zookeeper="127.0.0.1:1", home=home, ready=ready)
 
 
 @pytest.fixture
@@ -103,6 +105,8 @@ def test_of_one_that_is_not_needed_nothing_is_left(home: Home, temporary: Path) 
 MASTER = """
 import sys, time
 from pathlib import Path
+from pasps.cluster.spark_java import begin_java
+from pasps.daemons.driver.__main__ import warmed
 from pasps.daemons.master.driver_process import DriverProcesses
 from pasps.daemons.master.home import Home
 from pasps.daemons.master.settings import Settings
@@ -173,3 +177,53 @@ def test_not_more_than_a_few_wait_and_none_for_ever(home: Home) -> None:
     drivers.close()
     until(lambda: not waiting(home.path), "their end with their master")
     drivers.reap()
+
+
+def test_one_that_is_kept_ready_is_the_next_driver_and_another_takes_its_place_later(home: Home) -> None:
+    clock = FakeClock()
+    drivers = DriverProcesses(settings(home.path, ready=True), home, "t0ken", STAND_IN, clock)
+    drivers.have_ready()
+    assert waiting(home.path) == [], "what begins has better use for the machine"
+    clock.advance(REST_SECONDS + 1)
+    for _ in range(3):
+        drivers.have_ready()
+    (ready,) = until_waiting(home, 1)
+    drivers.prepare().keep_for("counting")
+    (home.path / "package.zip").touch()
+    drivers.start("counting", 1, str(home.path / "package.zip"))
+    assert said(home, "counting") == f"1 {ready.pid}\n"
+    until(lambda: drivers.own("counting").exit_code is not None, "its end: it finds no ZooKeeper")  # type: ignore[union-attr]
+    drivers.have_ready()
+    assert waiting(home.path) == []
+    clock.advance(REST_SECONDS + 1)
+    drivers.have_ready()
+    (second,) = until_waiting(home, 1)
+    os.kill(second.pid, signal.SIGKILL)
+    until_gone([second])
+    clock.advance(REST_SECONDS + 1)
+    drivers.have_ready()
+    (third,) = until_waiting(home, 1)
+    drivers.close()
+    until_gone([third])
+    drivers.reap()
+    assert list(home.incoming.iterdir()) == []
+
+
+def test_one_that_has_tried_everything_out_has_a_java_that_takes_an_application(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    java = begin_java()
+    assert java is not None
+    try:
+        assert warmed(java) is java
+        gateway = java.gateway()
+        context = gateway.jvm.JavaSparkContext(
+            gateway.jvm.SparkConf(False).setMaster("local[1]").setAppName("next").set("spark.ui.enabled", "false")
+        )
+        assert context.getConf().get("spark.app.name") == "next"
+        context.stop()
+        gateway.shutdown()
+    finally:
+        java.end()
+    assert warmed(java) is None, "it has ended, and another one is started later"
+    assert [path for path in temporary.iterdir() if path.name.startswith("pasps-")] == []

@@ -200,7 +200,7 @@ def _predictor(state: ClusterState) -> Part:
 def _master(home: Path, state: ClusterState) -> Part:
     port = state.ports["master"]
     where = ("--spark", state.spark, "--zookeeper", state.zookeeper, "--predictor", state.predictor)
-    options = (*where, "--host", HOST, "--port", str(port), "--home", str(home / MASTER), "--packages", str(home / PACKAGES))
+    options = (*where, "--host", HOST, "--port", str(port), "--home", str(home / MASTER), "--packages", str(home / PACKAGES), "--ready")
     return Part(
         "master",
         state.master,

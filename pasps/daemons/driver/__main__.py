@@ -34,14 +34,27 @@ async def _drive(driver: ModuleType, options: DriverOptions, secrets: Secrets, j
         await store.close()
 
 
+def warmed(java: SparkJava) -> SparkJava | None:
+    """It, with everything loaded that an application needs; None when it is of no use."""
+    try:
+        java.warm()
+    except Exception as error:  # noqa: BLE001 - whatever py4j raises; the driver starts another one when it has its orders
+        _log.warning("Spark's process cannot be got ready: %s", error)
+        java.end()
+        return None
+    return java
+
+
 def _run() -> int:
     waiting = waits_for(sys.argv[1:])
     options = None if waiting is not None else parsed()
-    spark = waiting if options is None else options.spark
-    assert spark is not None
+    about = waiting or options
+    assert about is not None
     # at once: it takes longer than all that is to be loaded and read before it is needed
-    java = begin_java() if spark.startswith("spark://") else None
+    java = begin_java() if about.spark.startswith("spark://") else None
     driver = importlib.import_module("pasps.daemons.driver.driver")
+    if waiting is not None and waiting.warm and java is not None:
+        java = warmed(java)
     said = sys.stdin.buffer.read()
     try:
         if options is not None:

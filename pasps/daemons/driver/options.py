@@ -15,7 +15,6 @@ from pasps.cluster.zookeeper_access import DriverAccess, MasterAccess
 from pasps.errors import InvalidError
 
 _EVERYWHERE = ("0.0.0.0", "::")
-_WAITING_WORDS = 4
 _T = TypeVar("_T")
 
 
@@ -77,14 +76,25 @@ class Orders:
     secrets: Secrets
 
 
-def waiting_words(spark: str, output: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a driver without orders is to be ready for: which Spark. `warm`: it has time enough to try everything out before."""
+
+    spark: str
+    warm: bool
+
+
+def waiting_words(wait: Wait, output: Path) -> list[str]:
     """The command line of a driver that waits for its orders; `output` is where it writes, and says in a list of processes whose it is."""
-    return ["--waiting", str(output), "--spark", spark]
+    return ["--waiting", str(output), "--spark", wait.spark, *(["--warm"] if wait.warm else [])]
 
 
-def waits_for(words: Sequence[str]) -> str | None:
-    """Which Spark a driver with this command line is to be ready for, while it waits for its orders; None: it has its orders."""
-    return words[3] if len(words) == _WAITING_WORDS and words[0] == "--waiting" else None
+def waits_for(words: Sequence[str]) -> Wait | None:
+    """What a driver with this command line is to be ready for, while it waits for its orders; None: it has its orders."""
+    match words:
+        case ["--waiting", _, "--spark", spark, *warm]:
+            return Wait(spark, bool(warm))
+    return None
 
 
 def told_orders(said: bytes) -> Orders:

@@ -17,7 +17,7 @@ import msgspec
 
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.tokens import PREDICTOR_VARIABLE, SECRET_VARIABLES
-from pasps.daemons.driver.options import Orders, Secrets, secrets_for, waiting_words
+from pasps.daemons.driver.options import Orders, Secrets, Wait, secrets_for, waiting_words
 from pasps.daemons.master.decide import OwnDriver
 from pasps.daemons.master.home import Home
 from pasps.daemons.master.settings import Settings
@@ -30,6 +30,8 @@ NOT_MADE_CODE = 127
 _TAIL_BYTES = 2000
 MOST_WAITING = 2
 """So many drivers are got ready at once, as many as packages are checked; the others are started when their package is accepted."""
+REST_SECONDS = 5.0
+"""So long after the start of a driver the one for the next submission is begun: until then the topology has better use for processors."""
 WAIT_SECONDS = 10.0
 """So long after its package was accepted a driver waits to be the one that is started."""
 
@@ -70,6 +72,9 @@ class Drivers(Protocol):
         """Begin a process that may become a driver, and gets ready meanwhile; it knows nothing of any topology. When none can be made
         now, the driver is simply started later."""
 
+    def have_ready(self) -> None:
+        """Let one wait for the next submission, if this master is to; called now and then while it leads."""
+
     def start(self, name: str, epoch: int, package: str) -> None:
         """Start one; a process that cannot be made counts as one that ended at once."""
 
@@ -83,7 +88,7 @@ class Drivers(Protocol):
         """Let go of those that ended and that nobody asks for any more, and of those that waited too long for a topology."""
 
     def close(self) -> None:
-        """This master ends, and its drivers go on: only those go that have no topology yet."""
+        """This master ends, or leads no more, and its drivers go on: only those go that have no topology yet."""
 
     async def clear(self, name: str) -> None:
         """Remove what drivers of a topology that is over have unpacked; what they wrote stays."""
@@ -104,25 +109,42 @@ class DriverProcesses:
         self._settings, self._home, self._key, self._program = settings, home, key, tuple(program)
         self._clock = clock or SystemClock()
         self._waiting: list[_Waiting] = []
+        self._ready: _Waiting | None = None
+        self._rest = Deadline(self._clock, REST_SECONDS)
         self._processes: dict[str, tuple[int, subprocess.Popen[bytes] | None]] = {}
         self._replaced: list[subprocess.Popen[bytes]] = []
 
     def prepare(self) -> Prepared:
         """See Drivers."""
-        waiting = _Waiting(self._clock)
+        ready, self._ready = self._ready, None
+        if ready is not None and ready.lives:
+            return ready
         self._part_with_those_that_wait_no_more()
-        if len(self._waiting) < MOST_WAITING:
-            output = self._home.waiting_output()
-            try:
-                waiting.begin(self._popen([*self._program, *waiting_words(self._settings.spark, output)], output, self._home.path), output)
-            except OSError as error:
-                _log.warning("no driver is got ready: %s", error)
-            else:
-                self._waiting.append(waiting)
+        return self._begin(warm=False) if len(self._waiting) < MOST_WAITING else _Waiting(self._clock)
+
+    def have_ready(self) -> None:
+        """See Drivers."""
+        if not self._settings.ready or (self._ready is not None and self._ready.lives) or not self._rest.expired():
+            return
+        if self._ready is not None:
+            self._ready.drop()
+        self._rest = Deadline(self._clock, REST_SECONDS)
+        self._ready = self._begin(warm=True)
+
+    def _begin(self, *, warm: bool) -> _Waiting:
+        waiting, output = _Waiting(self._clock), self._home.waiting_output()
+        words = waiting_words(Wait(self._settings.spark, warm), output)
+        try:
+            waiting.begin(self._popen([*self._program, *words], output, self._home.path), output)
+        except OSError as error:
+            _log.warning("no driver is got ready: %s", error)
+        else:
+            self._waiting.append(waiting)
         return waiting
 
     def start(self, name: str, epoch: int, package: str) -> None:
         """See Drivers."""
+        self._rest = Deadline(self._clock, REST_SECONDS)
         _, before = self._processes.get(name, (0, None))
         if before is not None:
             self._replaced.append(before)
@@ -156,6 +178,7 @@ class DriverProcesses:
 
     def close(self) -> None:
         """See Drivers."""
+        self._ready = None
         for waiting in self._waiting:
             waiting.drop()
 
@@ -227,6 +250,11 @@ class _Waiting:
         """Whether it can still be told what to do."""
         return self.process is not None and self.process.stdin is not None and not self.process.stdin.closed
 
+    @property
+    def lives(self) -> bool:
+        """Whether it can, and would hear it."""
+        return self.waits and self.process is not None and self.process.poll() is None
+
     def begin(self, process: subprocess.Popen[bytes], output: Path) -> None:
         self.process, self._output = process, output
 
@@ -236,7 +264,7 @@ class _Waiting:
 
     def take(self, orders: Orders, output: Path) -> subprocess.Popen[bytes] | None:
         """Make it a driver, which writes there; None when it cannot be one any more."""
-        if not self.waits or self.process is None or self.process.poll() is not None:
+        if self.process is None or not self.lives:
             self.drop()
             return None
         try:

@@ -89,7 +89,9 @@ class Reconciler:
         if not self._leads():
             # what was remembered is not true any more when this master is elected again
             self._forget_all()
+            self._processes.close()
             return
+        self._processes.have_ready()
         try:
             names = await self._store.children(layout.TOPOLOGIES)
         except StoreUnavailableError as error:

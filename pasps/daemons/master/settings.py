@@ -19,7 +19,8 @@ class Settings:
 
     `bind` and `advertise` are the driver's: the address it and its workers listen on, and the name under which others reach it.
     `session_seconds` is how long ZooKeeper waits for a master that is silent. `token` is None when none was given, and `signing_key`,
-    the masters' own, in whose place the token is then; `zookeeper_auth` is "user:password".
+    the masters' own, in whose place the token is then; `zookeeper_auth` is "user:password". `ready`: while this master leads, a driver
+    is kept ready for the next submission.
 
     Raises:
         InvalidError: a value that cannot be, or a host that others can reach without a token or credentials for ZooKeeper.
@@ -34,6 +35,7 @@ class Settings:
     bind: str = LOOPBACK
     advertise: str | None = None
     predictor: str | None = None
+    ready: bool = False
     session_seconds: float = 10.0
     token: str | None = field(default=None, repr=False)
     signing_key: str | None = field(default=None, repr=False)

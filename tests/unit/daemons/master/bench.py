@@ -57,11 +57,15 @@ class StandInDrivers:
         self.prepared: list[StandInPrepared] = []
         self.codes: dict[tuple[str, int], int] = {}
         self.kept: set[str] = set()
+        self.asked_to_be_ready = self.closed = 0
         self.cleared: list[str] = []
 
     def prepare(self) -> StandInPrepared:
         self.prepared.append(StandInPrepared())
         return self.prepared[-1]
+
+    def have_ready(self) -> None:
+        self.asked_to_be_ready += 1
 
     def start(self, name: str, epoch: int, package: str) -> None:
         self.started.append((name, epoch, package))
@@ -77,7 +81,7 @@ class StandInDrivers:
         pass
 
     def close(self) -> None:
-        pass
+        self.closed += 1
 
     async def clear(self, name: str) -> None:
         self.cleared.append(name)

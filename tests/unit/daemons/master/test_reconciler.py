@@ -345,3 +345,15 @@ def test_a_driver_of_a_topology_that_was_removed_is_told_to_end(tmp_path: Path) 
             assert await one.watcher.children(layout.TOPOLOGIES) == []
 
     asyncio.run(body())
+
+
+def test_only_who_leads_has_a_driver_ready(tmp_path: Path) -> None:
+    async def body() -> None:
+        tree = MemoryTree()
+        async with bench(tmp_path, tree) as leads, bench(tmp_path, tree, leads=False, url="http://m2:8627") as follows:
+            for one in (leads, follows):
+                await one.step()
+            assert (leads.drivers.asked_to_be_ready, follows.drivers.asked_to_be_ready) == (1, 0)
+            assert (leads.drivers.closed, follows.drivers.closed) == (0, 1), "it may have led before"
+
+    asyncio.run(body())
