@@ -45,6 +45,11 @@ class SparkJava:
         self._process, self._directory, self._defaults = process, directory, defaults
         self._gateway: Any = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, however long ago."""
+        return self._process.poll() is not None
+
     def warm(self) -> None:
         """Wait until it listens, and have it load and compile what an application needs, by one that reaches nobody. Blocks for seconds.
 

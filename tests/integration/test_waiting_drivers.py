@@ -223,7 +223,9 @@ def test_one_that_has_tried_everything_out_has_a_java_that_takes_an_application(
         assert context.getConf().get("spark.app.name") == "next"
         context.stop()
         gateway.shutdown()
+        assert not java.ended
     finally:
         java.end()
+    assert java.ended
     assert warmed(java) is None, "it has ended, and another one is started later"
     assert [path for path in temporary.iterdir() if path.name.startswith("pasps-")] == []

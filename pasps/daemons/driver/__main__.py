@@ -63,6 +63,9 @@ def _run() -> int:
             orders = told_orders(said)
             options, secrets = parsed(orders.words), orders.secrets
             os.chdir(options.home)
+            if java is not None and java.ended:  # it may have waited for days
+                java.end()
+                java = None
         else:  # the package was refused, or its master has ended
             if java is not None:
                 java.end()
