@@ -58,6 +58,7 @@ class SparkJava:
             Exception: what py4j raises.
         """
         self._gateway = self.gateway()
+        take_no_arrays(self._gateway)
         java = self._gateway.jvm
         conf = java.SparkConf(False).setMaster("local[1]").setAppName("ready").set("spark.ui.enabled", "false")
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
@@ -104,6 +105,12 @@ class SparkJava:
         with self._process as process:
             process.kill()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def take_no_arrays(gateway: Any) -> None:
+    """To see whether it is given an array it imports pandas, which takes as long as all else of a driver; nobody gives it any."""
+    client = gateway._gateway_client  # noqa: SLF001 - there is no other way to say so
+    client.converters = [one for one in client.converters or () if not type(one).__name__.startswith("Numpy")]
 
 
 def begin_java(environment: Mapping[str, str] = os.environ) -> SparkJava | None:

@@ -24,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.util import InheritableThread
 
 from pasps.cluster.launcher import UNTOLD, WorkerHandle
-from pasps.cluster.spark_java import SparkJava, fits
+from pasps.cluster.spark_java import SparkJava, fits, take_no_arrays
 from pasps.cluster.spark_job import SparkJob, properties_text, settings
 from pasps.errors import BrokenError
 
@@ -124,9 +124,7 @@ class SparkLauncher:
             java.end()
             java = None
         self._gateway = _launched(wanted) if java is None else java.gateway()
-        # to see whether it is given an array it imports pandas, which takes as long as all else here; nobody gives it any
-        client = self._gateway._gateway_client  # noqa: SLF001 - there is no other way to say so
-        client.converters = [one for one in client.converters or () if not type(one).__name__.startswith("Numpy")]
+        take_no_arrays(self._gateway)
         return SparkContext(gateway=self._gateway, conf=conf)
 
     async def launch(self, worker: str) -> WorkerHandle:
