@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 MOST_SAMPLES = 100_000
 """The longest series that a request may hold."""
@@ -19,6 +19,19 @@ Predict = Callable[[Sequence[float], int, float], Sequence[float]]
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 
+class Online(Protocol):
+    """A model that is given one sample after the other; asked only after the first."""
+
+    def update(self, sample: float) -> None:
+        """One more step has passed, and brought so much."""
+
+    def means(self, horizon: int) -> list[float]:
+        """What each of the next steps is expected to bring, at least 0."""
+
+    def total(self, horizon: int) -> float:
+        """The sum of `means(horizon)`, without making the list where that is possible."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A model and what users are told of it.
@@ -30,6 +43,9 @@ class Model:
 
     `cost` chooses where it runs: "instant" (well under a millisecond, pure Python) on the server's own loop, "light" (about a
     millisecond) in a process that long fits never block, "heavy" in the others.
+
+    `online(step_seconds, horizons)`, where there is one, makes the same model as it learns sample by sample, to be asked for these
+    horizons: what it would have said at each past moment is then known for the price of one pass.
     """
 
     name: str
@@ -39,6 +55,7 @@ class Model:
     least_samples: int = 1
     most_samples: int = MOST_SAMPLES
     cost: Cost = "heavy"
+    online: Callable[[float, Sequence[int]], Online] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
