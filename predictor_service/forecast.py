@@ -20,11 +20,16 @@ _WARNING_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`predictions` are finite and at least 0, one a step; `fit_seconds` is what the fit alone took."""
+    """`predictions` are finite and at least 0, one a step; `fit_seconds` is what the fit alone took.
+
+    `cumulative_quantiles` has, for each level that was asked for, that quantile of the sum of the first 1, 2, 3, ... steps: of the
+    sum, because quantiles of single steps do not add.
+    """
 
     predictions: list[float]
     fit_seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
+    cumulative_quantiles: list[list[float]] = field(default_factory=list)
 
 
 def forecast(model: Model, samples: Sequence[float], horizon: int, step_seconds: float) -> Forecast:
