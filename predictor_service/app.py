@@ -54,7 +54,7 @@ async def _answer_problem(request: Request, error: Exception) -> JSONResponse:
 async def _answer_no_route(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        detail = f"no page {request.url.path[:60]!r}; POST /v1/predict predicts, GET /docs lists everything"
+        detail = f"no page {request.url.path[:60]!r}; POST /v1/predict and /v2/forecast predict, GET /docs lists everything"
     elif error.status_code == 405:
         detail = f"{request.url.path[:60]!r} does not take {request.method}; GET /docs says what each page takes"
     else:

@@ -12,6 +12,7 @@ from predictor_service import framing
 from predictor_service.errors import ModelError
 from predictor_service.forecast import Forecast, forecast
 from predictor_service.registry import all_models, builtin_models
+from predictor_service.sums import forecast_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Job:
     horizon: int
     step_seconds: float
     alarm_seconds: float
+    levels: tuple[float, ...] | None = None
+    """The quantiles of the running sum that are wanted; None: of single steps only the expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ def answered(job: Job) -> Forecast | ModelError:
     # another package's model is loaded here and not before: what it starts when it is imported may not survive a fork
     model = builtin_models().get(job.model) or all_models()[job.model]
     try:
+        if job.levels is not None:
+            return forecast_sums(model, job.samples, job.horizon, job.step_seconds, job.levels)
         return forecast(model, job.samples, job.horizon, job.step_seconds)
     except ModelError as error:
         return ModelError(error.detail)

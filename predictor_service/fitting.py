@@ -27,6 +27,7 @@ class Fitting:
     """All processes that fit. For the server's event loop only."""
 
     def __init__(self, settings: Settings) -> None:
+        self.workers = settings.workers
         limits = Limits(settings.fit_timeout_seconds, settings.most_waiting)
         self._alarm_seconds = settings.fit_timeout_seconds + _ALARM_AFTER_SECONDS
         self._fork_server = ForkServer()
@@ -49,15 +50,21 @@ class Fitting:
         return [self._light.statistics(), self._heavy.statistics()]
 
     async def forecast(
-        self, model: Model, samples: Sequence[float], horizon: int, step_seconds: float, client_gone: ClientGone
+        self,
+        model: Model,
+        samples: Sequence[float],
+        horizon: int,
+        step_seconds: float,
+        client_gone: ClientGone,
+        levels: tuple[float, ...] | None = None,
     ) -> Forecast:
-        """Fit where it belongs.
+        """Fit where it belongs; with `levels`, quantiles of the running sum too, which always takes a process.
 
         Raises:
             PredictorError: as `Lane.fit`.
         """
         short = max(len(samples), horizon) <= SHORT
-        if short and model.cost == "instant":
+        if short and model.cost == "instant" and levels is None:
             return forecast(model, samples, horizon, step_seconds)
-        lane = self._light if short and model.cost == "light" else self._heavy
-        return await lane.fit(Job(model.name, samples, horizon, step_seconds, self._alarm_seconds), client_gone)
+        lane = self._heavy if model.cost == "heavy" or not short else self._light
+        return await lane.fit(Job(model.name, samples, horizon, step_seconds, self._alarm_seconds, levels), client_gone)

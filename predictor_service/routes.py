@@ -11,8 +11,16 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from predictor_service.body import read_json
-from predictor_service.schemas import ModelReply, PredictReply, PredictRequest, Problem, parsed
-from predictor_service.service import Service
+from predictor_service.schemas import (
+    ForecastReply,
+    ForecastRequest,
+    ModelReply,
+    PredictReply,
+    PredictRequest,
+    Problem,
+    parsed,
+)
+from predictor_service.service import Service, Wanted
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     422: {"model": Problem, "description": "a field is missing, unknown or of no use to the model"},
@@ -25,9 +33,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/predict`, `/v1/models`, `/healthz` and `/metrics` of this service."""
+    """`/v1/predict`, `/v2/forecast`, `/v1/models`, `/healthz` and `/metrics` of this service."""
     router = APIRouter()
     _add_predict(router, service)
+    _add_forecast(router, service)
     _add_what_is_told(router, service)
     return router
 
@@ -45,6 +54,33 @@ def _add_predict(router: APIRouter, service: Service) -> None:
                 "total": math.fsum(forecast.predictions),
                 "fit_seconds": forecast.fit_seconds,
                 "warnings": forecast.warnings,
+            }
+        )
+
+
+def _add_forecast(router: APIRouter, service: Service) -> None:
+    @router.post("/v2/forecast", response_model=ForecastReply, responses=PROBLEMS, openapi_extra=request_body(ForecastRequest))
+    async def forecast(request: Request) -> Response:
+        """Predict the next `horizon` steps of each series, with quantiles of the running sum."""
+        asked = parsed(ForecastRequest, await read_json(request))
+        series = [Wanted(one.id, one.samples, one.step_seconds) for one in asked.series]
+        made = await service.forecast_sums(asked.model, series, asked.horizon, tuple(asked.quantiles), request.is_disconnected)
+        return JSONResponse(
+            {
+                "quantiles": asked.quantiles,
+                "series": [
+                    {
+                        "id": one.id,
+                        "model": asked.model,
+                        "step_seconds": one.step_seconds,
+                        "end_time": one.end_time,
+                        "mean": forecast.predictions,
+                        "cumulative_quantiles": forecast.cumulative_quantiles,
+                        "fit_seconds": forecast.fit_seconds,
+                        "warnings": forecast.warnings,
+                    }
+                    for one, forecast in zip(asked.series, made, strict=True)
+                ],
             }
         )
 

@@ -16,6 +16,13 @@ from predictor_service.model import MOST_NAME_CHARACTERS, MOST_SAMPLES
 MOST_HORIZON = 10_000
 LARGEST = 1e15
 
+MOST_SERIES = 100
+MOST_SUMMED = 3_600
+MOST_LEVELS = 19
+MOST_ID_CHARACTERS = 200
+MOST_ANSWERED = 1_000_000
+"""Numbers in one answer."""
+
 _MOST_MARKS = {b":": 1_000, b"[": 1_000, b",": MOST_SAMPLES + 1_000}
 """Each field, list and item has one: to read a million of them takes so long that all other requests would wait."""
 
@@ -38,6 +45,14 @@ _MODEL_WORDS = f"the name of a model, as GET /v1/models lists them, at most {MOS
 _HORIZON_WORDS = f"a whole number of steps from 1 to {MOST_HORIZON:,}"
 
 
+_STEP = Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)]
+_STEP_WORDS = "a number of seconds above 0: how long each step is"
+
+Level = Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
+
+_ITEM_WORDS = {"samples": _SAMPLE_WORDS, "quantiles": "a number between 0 and 1", "series": "an object with 'id' and 'samples'"}
+
+
 class PredictRequest(BaseModel):
     """What `POST /v1/predict` takes."""
 
@@ -47,8 +62,41 @@ class PredictRequest(BaseModel):
     model: Annotated[str, Field(strict=True, max_length=MOST_NAME_CHARACTERS)] = Field(description=_MODEL_WORDS, examples=["lr"])
     samples: Samples = _SAMPLES
     horizon: _HORIZON = Field(description=_HORIZON_WORDS, examples=[3])
-    step_seconds: Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)] = Field(
-        default=1.0, description="a number of seconds above 0: how long each step is"
+    step_seconds: _STEP = Field(default=1.0, description=_STEP_WORDS)
+
+
+class Series(BaseModel):
+    """One series of `POST /v2/forecast`."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+    id: Annotated[str, Field(strict=True, min_length=1, max_length=MOST_ID_CHARACTERS)] = Field(
+        description=f"what you call the series, 1 to {MOST_ID_CHARACTERS} characters; it comes back with the answer", examples=["input"]
+    )
+    samples: Samples = _SAMPLES
+    end_time: Annotated[float, Field(strict=True, ge=0, le=LARGEST, allow_inf_nan=False)] | None = Field(
+        default=None, description="when the last step ended, in seconds since 1970, or null; it comes back with the answer"
+    )
+    step_seconds: _STEP = Field(default=1.0, description=_STEP_WORDS)
+
+
+class ForecastRequest(BaseModel):
+    """What `POST /v2/forecast` takes."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False}, protected_namespaces=())
+
+    series: Annotated[list[Series], FailFast(), Field(strict=True, min_length=1, max_length=MOST_SERIES)] = Field(
+        description=f"a list of 1 to {MOST_SERIES} objects, each with 'id' and 'samples'"
+    )
+    horizon: Annotated[int, Field(strict=True, ge=1, le=MOST_SUMMED)] = Field(
+        description=f"a whole number of steps from 1 to {MOST_SUMMED:,}", examples=[30]
+    )
+    model: Annotated[str, Field(strict=True, max_length=MOST_NAME_CHARACTERS)] = Field(description=_MODEL_WORDS, examples=["auto"])
+    quantiles: Annotated[list[Level], FailFast(), Field(strict=True, max_length=MOST_LEVELS)] = Field(
+        default=[0.1, 0.5, 0.9], description=f"a list of up to {MOST_LEVELS} numbers between 0 and 1: the quantiles of the running sum"
+    )
+    artifact: Annotated[str, Field(strict=True, min_length=1, max_length=MOST_ID_CHARACTERS)] | None = Field(
+        default=None, description="the name of a trained model, or null"
     )
 
 
@@ -69,6 +117,28 @@ class PredictReply(BaseModel):
     total: float
     fit_seconds: float = Field(description="what the fit took, without waiting for a process")
     warnings: list[str] = Field(description="what to know before trusting the predictions; mostly empty")
+
+
+class SeriesReply(BaseModel):
+    """One series of the answer: `mean` has one number a step; `cumulative_quantiles`, for each level, one for the sum up to each step."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    id: str
+    model: str
+    step_seconds: float
+    end_time: float | None
+    mean: list[float]
+    cumulative_quantiles: list[list[float]] = Field(description="in the order of `quantiles`; of sums, since quantiles do not add")
+    fit_seconds: float
+    warnings: list[str]
+
+
+class ForecastReply(BaseModel):
+    """What `POST /v2/forecast` answers: the series in the order in which they were sent."""
+
+    quantiles: list[float]
+    series: list[SeriesReply]
 
 
 class LegacyReply(BaseModel):
@@ -107,7 +177,34 @@ def parsed(kind: type[Asked], body: bytes) -> Asked:
         raise InvalidRequestError(_explained(kind, error)) from None
     if asked.model_extra:
         raise InvalidRequestError(_unknown(kind, asked.model_extra))
+    if isinstance(asked, ForecastRequest):
+        _check_series(asked)
     return asked
+
+
+def _check_series(asked: ForecastRequest) -> None:
+    """What no single field tells.
+
+    Raises:
+        InvalidRequestError: says which series or field.
+    """
+    seen: dict[str, int] = {}
+    for place, one in enumerate(asked.series):
+        if one.model_extra:
+            raise InvalidRequestError(f"series[{place}]: {_unknown(Series, one.model_extra)}")
+        if seen.setdefault(one.id, place) != place:
+            raise InvalidRequestError(
+                f"series[{place}].id: {_shown(one.id)} is the id of series[{seen[one.id]}] too; give each series an id of its own"
+            )
+    numbers = len(asked.series) * asked.horizon * (1 + len(asked.quantiles))
+    if numbers > MOST_ANSWERED:
+        got = f"{len(asked.series)} series of {asked.horizon:,} steps with {len(asked.quantiles)} quantiles make {numbers:,}"
+        raise InvalidRequestError(f"body: an answer has at most {MOST_ANSWERED:,} numbers; {got}; ask for less at once")
+    if asked.artifact is not None:
+        raise InvalidRequestError(
+            f"artifact: there is no trained model {_shown(asked.artifact)}: this service keeps none; "
+            "leave 'artifact' out and name a 'model'"
+        )
 
 
 def _check_marks(kind: type[BaseModel], body: bytes) -> None:
@@ -141,13 +238,21 @@ def _unknown(kind: type[BaseModel], names: Collection[str]) -> str:
 def _problem(kind: type[BaseModel], what: str, place: tuple[int | str, ...], words: str, got: Any) -> str:
     if not place:
         return f"{_expected_body(kind)}; " + (words if what == "json_invalid" else f"got {_shown(got)}")
-    name = str(place[0])
-    where = name + "".join(f"[{step}]" for step in place[1:])
-    expected = kind.model_fields[name].description if len(place) == 1 else _SAMPLE_WORDS
+    where = "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in place).removeprefix(".")
+    expected = _expected(kind, place)
     if what == "missing":
         return f"{where}: missing; expected {expected}"
     length = f" of {len(got):,}" if what in {"too_long", "string_too_long"} else ""
     return f"{where}: expected {expected}; got {_shown(got)}{length}"
+
+
+def _expected(kind: type[BaseModel], place: tuple[int | str, ...]) -> str | None:
+    """The words for a field, one of its items, or a field of one of its items."""
+    names = [step for step in place if isinstance(step, str)]
+    if isinstance(place[-1], int):
+        return _ITEM_WORDS[names[-1]]
+    owner = Series if len(names) > 1 else kind
+    return owner.model_fields[names[-1]].description
 
 
 def _expected_body(kind: type[BaseModel]) -> str:

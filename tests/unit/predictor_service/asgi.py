@@ -16,6 +16,7 @@ from predictor_service.forecast import Forecast, forecast
 from predictor_service.lane import ClientGone
 from predictor_service.model import Model
 from predictor_service.settings import Settings
+from predictor_service.sums import forecast_sums
 
 STALLS = b"stalls"
 
@@ -26,10 +27,18 @@ class FittingHere(Fitting):
     error: Exception | None = None
 
     async def forecast(
-        self, model: Model, samples: Sequence[float], horizon: int, step_seconds: float, client_gone: ClientGone
+        self,
+        model: Model,
+        samples: Sequence[float],
+        horizon: int,
+        step_seconds: float,
+        client_gone: ClientGone,
+        levels: tuple[float, ...] | None = None,
     ) -> Forecast:
         if self.error is not None:
             raise self.error
+        if levels is not None:
+            return forecast_sums(model, samples, horizon, step_seconds, levels)
         return forecast(model, samples, horizon, step_seconds)
 
 
