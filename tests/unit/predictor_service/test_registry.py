@@ -48,7 +48,7 @@ def test_the_built_in_models_are_always_among_all() -> None:
 
 
 def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
-    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ar, basic"):
+    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ar, auto, basic"):
         find(builtin_models(), "linear")
     with pytest.raises(InvalidRequestError, match="no 'RIGDE'; did you mean 'ridge'"):
         find(builtin_models(), "RIGDE")
@@ -56,7 +56,7 @@ def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
 
 def test_a_name_that_is_too_long_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *given, n: pytest.fail("compared"))
-    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ar, basic"):
+    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ar, auto, basic"):
         find(builtin_models(), "r" * 65)
 
 
