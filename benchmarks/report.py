@@ -99,9 +99,12 @@ def _spread(cell: list[Run], value: Callable[[Run], float | None], form: str) ->
 
 def table(title: str, heads: list[str], rows: list[list[str]]) -> str:
     """One table in Markdown, its columns aligned; nothing when it has no rows."""
-    if not rows:
-        return ""
+    return f"### {title}\n\n{markdown(heads, rows)}" if rows else ""
+
+
+def markdown(heads: list[str], rows: list[list[str]]) -> str:
+    """The table without its title."""
     widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(len(heads))]
     ruled = [heads, ["-" * width for width in widths], *rows]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in ruled]
-    return "\n".join([f"### {title}", "", *lines])
+    return "\n".join(lines)
