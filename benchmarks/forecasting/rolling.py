@@ -43,9 +43,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A forecast: each step, and by horizon the sum's quantiles at LEVELS."""
+    """A forecast, by horizon, since it may depend on how far one wants to look: each step, and the sum's quantiles at LEVELS."""
 
-    means: Sequence[float]
+    means: dict[int, Sequence[float]]
     quantiles: dict[int, list[float]]
 
 
@@ -90,7 +90,7 @@ def _said(track: Track, apart: float) -> Said:
     errors = track.errors()
     sums = {horizon: track.model.total(horizon) for horizon in HORIZONS}
     return Said(
-        track.model.means(max(HORIZONS)),
+        {horizon: track.model.means(horizon) for horizon in HORIZONS},
         {horizon: [sums[horizon] + away for away in offsets(errors[horizon], LEVELS, horizon, apart)] for horizon in HORIZONS},
     )
 
@@ -119,7 +119,7 @@ def fitted(model: Model, every: int) -> Forecaster:
                     horizon: [sums[known][horizon] + away for away in offsets(errors[horizon], LEVELS, horizon, float(every))]
                     for horizon in HORIZONS
                 }
-                said[known] = Said(means, quantiles)
+                said[known] = Said({horizon: means[:horizon] for horizon in HORIZONS}, quantiles)
         return said, 1e3 * fmean(taken)
 
     return run
@@ -136,8 +136,8 @@ def _outcome(series: str, name: str, horizon: int, samples: Sequence[float], pas
     for known, one in said.items():
         coming = samples[known : known + horizon]
         total = passed[known + horizon] - passed[known]
-        steps.append(fmean(abs(sample - mean) for sample, mean in zip(coming, one.means, strict=False)))
-        sums.append(abs(total - sum(one.means[:horizon])))
+        steps.append(fmean(abs(sample - mean) for sample, mean in zip(coming, one.means[horizon], strict=True)))
+        sums.append(abs(total - sum(one.means[horizon])))
         came.append(total)
         ends = one.quantiles[horizon]
         pinball.append(fmean(_pinball(LEVELS[place], total - ends[place]) for place in _LEVELLED))

@@ -63,7 +63,7 @@ def test_along_the_series_by_windows_and_by_fits_as_now_is_the_same() -> None:
     origins = range(WINDOW, 700, every)
     along, by_windows = learning(naive)(RAMP, origins)[0], replayed(naive)(RAMP, origins)[0]
     by_fits = fitted(builtin_models()["naive"], every)(RAMP, origins)[0]
-    assert {known: list(one.means) for known, one in along.items()} == {known: list(one.means) for known, one in by_windows.items()}
+    assert {known: one.means for known, one in along.items()} == {known: one.means for known, one in by_windows.items()}
     for known in origins:
         assert by_fits[known].means == along[known].means
         assert by_fits[known].quantiles[60] == pytest.approx(along[known].quantiles[60])
@@ -99,7 +99,12 @@ def test_the_report_has_every_model_and_says_whether_aims_are_reached() -> None:
     found = []
     for name, factor in (("naive", 1.2), ("ses", 1.1), ("auto", 1.05)):
         for series, level in (("a", 100.0), ("b", 300.0), ("c", 50.0)):
-            said = {WINDOW: Said([factor * level] * 60, {h: [h * level * (0.7 + place / 10) for place in range(7)] for h in HORIZONS})}
+            said = {
+                WINDOW: Said(
+                    {h: [factor * level] * h for h in HORIZONS},
+                    {h: [h * level * (0.7 + place / 10) for place in range(7)] for h in HORIZONS},
+                )
+            }
             found += outcomes(series, name, [level] * 700, said)
     text = forecasts.report(found, {"naive": 0.001, "ses": 0.002, "auto": 0.05})
     assert "0.250 (reached)" in text
