@@ -27,13 +27,13 @@ def forecast_sums(model: Model, samples: Sequence[float], horizon: int, step_sec
         ModelError: as `forecast`.
     """
     began = time.perf_counter()
-    made = forecast(model, samples, horizon, step_seconds)
-    expected = list(accumulate(made.predictions))
-    told = list(made.warnings)
     if min(samples) == max(samples):
-        quantiles = [expected for _ in levels]
+        made = forecast(model, samples, horizon, step_seconds)
+        told = list(made.warnings)
+        quantiles = [list(accumulate(made.predictions)) for _ in levels]
     else:
-        errors, apart = _past_errors(model, samples[-MOST_LOOKED_AT:], horizon, step_seconds)
+        made, errors, apart = _with_past_errors(model, samples, horizon, step_seconds)
+        expected, told = list(accumulate(made.predictions)), list(made.warnings)
         away, known = spread(errors, levels, horizon, apart)
         quantiles = [_running(map(sum, zip(expected, line, strict=True))) for line in away]
         if not any(errors.values()):
@@ -47,9 +47,11 @@ def _running(sums: map[float]) -> list[float]:
     return list(accumulate((max(0.0, one) for one in sums), max))
 
 
-def _past_errors(model: Model, samples: Sequence[float], horizon: int, step_seconds: float) -> tuple[Mapping[int, Sequence[float]], float]:
-    """What the model would have been wrong by, by horizon and oldest first, and how many steps these are apart."""
-    horizons = knots(horizon)
+def _with_past_errors(
+    model: Model, samples: Sequence[float], horizon: int, step_seconds: float
+) -> tuple[Forecast, Mapping[int, Sequence[float]], float]:
+    """The forecast, what the model would have been wrong by, by horizon and oldest first, and how many steps these are apart."""
+    horizons, all_samples, samples = knots(horizon), samples, samples[-MOST_LOOKED_AT:]
     if model.online is not None:
         learning = model.online(step_seconds, horizons)
         begun = min(_LEARNS_FIRST, len(samples) // 3)
@@ -58,7 +60,8 @@ def _past_errors(model: Model, samples: Sequence[float], horizon: int, step_seco
         track = Track(learning, horizons)
         for sample in samples[begun:]:
             track.update(sample)
-        return track.errors(), 1.0
+        said = replace(model, predict=lambda taught, horizon, step_seconds: learning.means(horizon))
+        return forecast(said, samples, horizon, step_seconds), track.errors(), 1.0
     count = len(samples)
     first = max(model.least_samples, count // 2)
     apart = max(1, math.ceil((count - first) / _FITS[model.cost]))
@@ -69,4 +72,4 @@ def _past_errors(model: Model, samples: Sequence[float], horizon: int, step_seco
         for ahead in horizons:
             if ahead <= len(sums):
                 errors[ahead].append(came[ahead - 1] - sums[ahead - 1])
-    return errors, float(apart)
+    return forecast(model, all_samples, horizon, step_seconds), errors, float(apart)

@@ -38,6 +38,7 @@ def players(step_seconds: float, *, autoregression: bool = True) -> dict[str, On
         "level 0.2": Smoothed(0.2),
         "level 0.05": Smoothed(0.05),
         "level 0.01": Smoothed(0.01),
+        "trend slower": Smoothed(0.1, 0.1, 0.98),
         "trend slow": Smoothed(0.3, 0.1, 0.98),
         "trend": Smoothed(0.9, 0.5, 0.98),
         "trend as now": Smoothed(1.0, 1.0, 0.98),
@@ -88,14 +89,24 @@ class Tournament:
             court.judge(self._passed, [model.total(horizon) for model in self._models])
 
     def means(self, horizon: int) -> list[float]:
-        """See `Online`; all steps by the weights at this horizon, so the first of a minute is not what is expected of the next second."""
-        weights = self._court(horizon).weights
-        paths = [model.means(horizon) for model in self._models]
-        return [math.fsum(map(operator.mul, weights, step)) for step in zip(*paths, strict=True)]
+        """See `Online`; up to each of its horizons the sum is what `total` says, so near steps have the weights of near horizons."""
+        whole = self.total(horizon)
+        means: list[float] = []
+        reached = 0.0
+        for end in [*(known for known in self._courts if known < horizon), horizon]:
+            wanted = min(max(self.total(end), reached), whole) - reached
+            means += _scaled(self._mixed(end)[len(means) :], wanted)
+            reached += wanted
+        return means
 
     def total(self, horizon: int) -> float:
         """See `Online`."""
         return math.fsum(map(operator.mul, self._court(horizon).weights, [model.total(horizon) for model in self._models]))
+
+    def _mixed(self, horizon: int) -> list[float]:
+        weights = self._court(horizon).weights
+        paths = [model.means(horizon) for model in self._models]
+        return [math.fsum(map(operator.mul, weights, step)) for step in zip(*paths, strict=True)]
 
     def leader(self, horizon: int) -> str:
         """The player that leads at the horizon; it is replaced only by one that weighs clearly more."""
@@ -107,6 +118,12 @@ class Tournament:
 
     def _court(self, horizon: int) -> _Court:
         return self._courts.get(horizon) or self._courts[min(self._courts, key=lambda known: abs(math.log(known / horizon)))]
+
+
+def _scaled(steps: list[float], whole: float) -> list[float]:
+    """The steps, so that their sum is `whole`; each the same where they say nothing of their shape."""
+    now = math.fsum(steps)
+    return [step / now * whole for step in steps] if now > 0 else [whole / len(steps)] * len(steps)
 
 
 class _Court:
@@ -169,5 +186,6 @@ class _Court:
 
 
 def tournament(step_seconds: float, horizons: Sequence[int]) -> Tournament:
-    """The usual players at these horizons, too many and too few costing the same."""
-    return Tournament(players(step_seconds), horizons)
+    """The usual players at these horizons, too many and too few costing the same; with one horizon, at the next step and halfway too."""
+    furthest = max(horizons)
+    return Tournament(players(step_seconds), horizons if len(horizons) > 1 else [1, math.isqrt(furthest), furthest])

@@ -36,12 +36,27 @@ def is_whole(service: Service) -> bool:
 
 def test_every_model_predicts(service: Service) -> None:
     names = [model["name"] for model in service.call("GET", "/v1/models")[1] if model["about"]]
-    assert len(names) == 10
+    assert len(names) == 19
     for name in names:
         status, answer = service.predict(name, SAMPLES, 30)
         assert (status, len(answer["predictions"]), answer["warnings"]) == (200, 30, [])
         assert answer["total"] == pytest.approx(sum(answer["predictions"]))
         assert service.predict(name, SAMPLES, 30)[1]["predictions"] == answer["predictions"]
+
+
+@pytest.mark.parametrize("model", ["auto", "ses", "rf"])
+def test_several_series_are_forecast_with_quantiles_of_their_sums(service: Service, model: str) -> None:
+    series = [{"id": name, "samples": SAMPLES, "end_time": 1_763_500_000} for name in ("input", "parse", "store")]
+    asked = {"series": series, "horizon": 10, "model": model, "quantiles": [0.1, 0.9]}
+    status, answer = service.call("POST", "/v2/forecast", asked)
+    assert (status, [one["id"] for one in answer["series"]]) == (200, ["input", "parse", "store"])
+    for one in answer["series"]:
+        low, high = one["cumulative_quantiles"]
+        assert 0 < low[-1] < high[-1]
+        assert low[-1] - 1000 < sum(one["mean"]) < high[-1] + 1000
+    asked["series"] = [*series, {"id": "short", "samples": [1]}]
+    status, answer = service.call("POST", "/v2/forecast", {**asked, "model": "ar"})
+    assert (status, "series[3].samples: model 'ar' needs at least 8" in answer["detail"]) == (422, True)
 
 
 def test_what_forks_and_what_fits_has_one_thread(service: Service) -> None:

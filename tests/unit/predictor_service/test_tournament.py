@@ -113,7 +113,7 @@ def test_costs_that_are_unlike_prefer_who_is_wrong_on_the_cheap_side() -> None:
 
 def test_the_scoreboard_is_by_horizon_and_the_heaviest_first() -> None:
     board = taught(tournament(1.0, [1, 5]), NOISE[:200]).scoreboard()
-    assert [score.horizon for score in board] == [1] * 9 + [5] * 9
+    assert [score.horizon for score in board] == [1] * 10 + [5] * 10
     for horizon in (1, 5):
         shares = [score.weight for score in board if score.horizon == horizon]
         assert shares == sorted(shares, reverse=True)
