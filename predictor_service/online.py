@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KEPT = 0.995
 """What one step leaves of the errors by which a model chooses its parameters: half of them is forgotten after 138 steps."""
+TAUGHT = 4_000
+"""A request teaches a model with so many of its newest samples; of what is older nothing would be left."""
 
 
 def online_model(
@@ -34,11 +36,11 @@ def online_model(
     least_samples: int = 1,
     cost: Cost = "instant",
 ) -> Model:
-    """The model that `make(step_seconds, horizons)` gives, taught with all samples of a request."""
+    """The model that `make(step_seconds, horizons)` gives, taught with the samples of a request."""
 
     def predict(samples: Sequence[float], horizon: int, step_seconds: float) -> Sequence[float]:
         taught = make(step_seconds, [horizon])
-        for sample in samples:
+        for sample in samples[-TAUGHT:]:
             taught.update(sample)
         return taught.means(horizon)
 
