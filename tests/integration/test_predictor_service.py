@@ -44,7 +44,7 @@ def test_every_model_predicts(service: Service) -> None:
         assert service.predict(name, SAMPLES, 30)[1]["predictions"] == answer["predictions"]
 
 
-@pytest.mark.parametrize("model", ["auto", "ses", "rf"])
+@pytest.mark.parametrize("model", ["auto", "ses", "fft"])
 def test_several_series_are_forecast_with_quantiles_of_their_sums(service: Service, model: str) -> None:
     series = [{"id": name, "samples": SAMPLES, "end_time": 1_763_500_000} for name in ("input", "parse", "store")]
     asked = {"series": series, "horizon": 10, "model": model, "quantiles": [0.1, 0.9]}
