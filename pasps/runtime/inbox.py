@@ -115,8 +115,9 @@ class Inbox:
         """Give a turn to those who may take what waits, whose turn it is first."""
         takers = self.takers
         if len(takers) == 1:
-            if takers[0].may_take():
-                takers[0].wake()
+            only = takers[0]
+            if not only.queued and only.may_take():
+                only.wake()
             return
         size, waiting = len(takers), self.count
         # one that holds output back may have its turn only to find that there is still no room
