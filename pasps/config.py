@@ -16,6 +16,8 @@ from typing import Any
 from pasps.errors import ConfigError, InvalidError
 
 OWN_PREFIXES = ("topology.", "pasps.")
+OPTIONS_PREFIX = "pasps.policy.options."
+"""Keys that the chosen policy takes: they are checked where it is known (`pasps.control.policies`)."""
 _KIND_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
 
 Value = int | float | bool | str | None
@@ -85,6 +87,8 @@ class Key:
         return int(text) if self.kind is int else float(text)
 
 
+_ALMOST_OPTIONS = ("pasps.policy.", "pasps.options.")
+
 MOST_WORKERS = 100_000
 """Of one topology; more are a slip of the finger."""
 
@@ -143,6 +147,8 @@ def check(mapping: Mapping[str, Any], where: str, *, component: bool = False) ->
     for name, value in mapping.items():
         key = _key(name, where)
         if key is None:
+            if component and isinstance(name, str) and name.startswith(OPTIONS_PREFIX):
+                raise ConfigError(name, "holds for the whole topology", where=where, cure="set it in the topology's config")
             continue
         if component and not key.on_component:
             raise ConfigError(name, "holds for the whole topology", where=where, cure="set it in the topology's config")
@@ -185,7 +191,12 @@ def _key(name: object, where: str) -> Key | None:
     if not isinstance(name, str) or not name:
         raise ConfigError(str(name), f"must be a non-empty string, got {name!r}", where=where)
     key = KEYS.get(name)
+    if key is None and name.startswith(OPTIONS_PREFIX):
+        return None
     if key is None and name.startswith(OWN_PREFIXES):
+        if name.startswith(_ALMOST_OPTIONS):
+            cure = f"an option of a policy is written {OPTIONS_PREFIX + name.rpartition('.')[2]!r}"
+            raise ConfigError(name, "is unknown", where=where, cure=cure)
         near = get_close_matches(name, KEYS, n=1, cutoff=0.0)
         raise ConfigError(name, "is unknown", where=where, cure=f"the nearest known name is {near[0]!r}")
     return key

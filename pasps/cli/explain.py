@@ -93,7 +93,7 @@ def _explain(options: argparse.Namespace, directory: Path, head: str, bolt: str 
     code = exit_codes.OK
     if options.replay:
         meant = records if options.at is None else concerned(records, bolt, options.at)[-1:]
-        lines, same = replay(meant, lambda name: policy_named(name).plan)
+        lines, same = replay(meant, policy_named)
         code = exit_codes.OK if same else exit_codes.BROKEN
     elif options.json:
         lines = [decision_log.written(record).decode() for record in concerned(records, bolt, options.at)]

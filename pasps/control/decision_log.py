@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from pasps.control.json_record import record_in
 from pasps.control.plan import Plan
+from pasps.control.policies.policy import Policy
 from pasps.control.situation import Moment, Situation
 
 SCHEMA = "pasps.decision/1"
@@ -49,7 +50,8 @@ class Record:
     """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why. A change by hand has
     none either; its plan has the replicas of all bolts, and its acts the change.
 
-    `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done.
+    `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done. `options` are all of
+    the policy's; None in what was written before policies had any, when the situation's settings said all.
     """
 
     number: int
@@ -63,6 +65,7 @@ class Record:
     version: int = 0
     notes: tuple[str, ...] = ()
     schema: str = SCHEMA
+    options: Mapping[str, Any] | None = None
 
 
 def written(record: Record) -> bytes:
@@ -79,6 +82,13 @@ def read(line: bytes | str) -> Record:
     return record_in(line, Record, "decision log", SCHEMA)
 
 
-def replayed(record: Record, plan: Callable[[Situation], Plan]) -> Plan:
-    """The plan that a policy makes of the record's situation now: equal to `record.plan` while the policy is the same."""
-    return record.plan if record.situation is None else plan(record.situation)
+def replayed(record: Record, policy: Policy) -> Plan:
+    """The plan that a policy makes of the record's situation now: equal to `record.plan` while the policy is the same.
+
+    Raises:
+        ConfigError: the record has options that the policy does not take any more.
+    """
+    situation = record.situation
+    if situation is None:
+        return record.plan
+    return policy.plan(situation, policy.configured(situation.settings, record.options))

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pasps.control.decision_log import BY_HAND, Outcome, Record, replayed
 from pasps.control.explain_terms import aligned, expected_text, rows_of
 from pasps.control.plan import Plan
-from pasps.control.situation import Situation
+from pasps.control.policies.policy import Policy
 from pasps.errors import InvalidError
 
 MOST_CHARACTERS = 100
@@ -79,10 +79,10 @@ def concerned(records: Iterable[Record], bolt: str | None = None, at: str | None
     return sorted({record.number: record for record in (*found, newest) if record is not None}.values(), key=lambda record: record.number)
 
 
-def replay(records: Iterable[Record], plan_of: Callable[[str], Callable[[Situation], Plan]]) -> tuple[list[str], bool]:
+def replay(records: Iterable[Record], policy_of: Callable[[str], Policy]) -> tuple[list[str], bool]:
     """Decide everything again; what became of it as lines, and whether all plans are the same.
 
-    `plan_of` gives a policy's function by name. What it and that function raise passes through.
+    `policy_of` gives a policy by name. What it and the policy raise passes through.
     """
     same = nothing = 0
     lines: list[str] = []
@@ -92,7 +92,7 @@ def replay(records: Iterable[Record], plan_of: Callable[[str], Callable[[Situati
         if record.situation is None or record.plan.held.startswith(f"policy {record.policy!r} raised"):
             nothing += 1
             continue
-        again = replayed(record, plan_of(record.policy))
+        again = replayed(record, policy_of(record.policy))
         if again == record.plan:
             same += 1
         else:

@@ -10,7 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from pasps.clock import Clock
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
@@ -18,6 +18,7 @@ from pasps.control.execution_times import NOTHING_EXECUTED
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import Machine, Monitor
 from pasps.control.plan import BoltPlan, Plan
+from pasps.control.policies.options import written as written_options
 from pasps.control.policies.policy import Policy
 from pasps.control.situation import Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
 from pasps.errors import InvalidError
@@ -57,13 +58,17 @@ class Actuator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
-    """What the loop is made of. `benchmark`: et_i by bolt; `log` gets each record, on the loop's thread, and must not block."""
+    """What the loop is made of. `benchmark`: et_i by bolt; `log` gets each record, on the loop's thread, and must not block.
+
+    `options` are those of the policy (see `Policy.configured`); None: as the settings say.
+    """
 
     shape: TopologyShape
     policy: Policy
     settings: PolicySettings
     log: Callable[[Record], None]
     benchmark: Mapping[str, float] = field(default_factory=dict)
+    options: Any = None
 
 
 class MapeLoop:
@@ -77,13 +82,16 @@ class MapeLoop:
         """Bolts that were set by hand, and to what: planned for and written down, but left alone."""
         self.last: Record | None = None
         self._config = config
+        self._options = config.policy.configured(config.settings) if config.options is None else config.options
+        self._written_options = written_options(self._options)
+        self._down_plans = getattr(self._options, "scale_down_plans", 0)
         self._forecasts, self._actuator, self._clock = forecasts, actuator, clock
         self._monitor = Monitor(config.shape)
         self._estimates = Estimates()
         self._newest: Forecast | None = None
         self._made: deque[Forecast] = deque(maxlen=_FORECASTS)
         self._expected: float | None = None
-        self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, config.settings.scale_down_plans or 0))
+        self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, self._down_plans))
         self._problem = ""
         self._began: float | None = None
         self._cycle_at = self._correct_at = self._ask_at = 0.0
@@ -211,13 +219,13 @@ class MapeLoop:
             self._newest if self._config.policy.forecasts else None,
             self._config.settings,
             self._monitor.samples()[-_ARRIVALS:],
-            tuple(self._recent)[-(self._config.settings.scale_down_plans or _ARRIVALS) :],
+            tuple(self._recent)[-(self._down_plans or _ARRIVALS) :],
             next((made for made in reversed(self._made) if made.made_at <= interval.ended - 1.0 + _A_LITTLE), None),
         )
 
     def _plan(self, situation: Situation) -> Plan:
         try:
-            plan = self._config.policy.plan(situation)
+            plan = self._config.policy.plan(situation, self._options)
             if not isinstance(plan, Plan) or not plan.bolts.keys() <= {bolt.id for bolt in self._config.shape.bolts}:
                 raise InvalidError(f"expected a Plan for bolts of this topology, got {plan!r}")
         except Exception as error:  # noqa: BLE001 - the control cycle's door: anybody's policy; the last table stands
@@ -263,7 +271,10 @@ class MapeLoop:
             if act.before != act.after:
                 _log.info("bolt %s: %d -> %d active, table %d, %s %d", name, act.before, act.after, done.version, moment, self._number)
         now, policy = self._clock.wall(), self._config.policy.name
-        self.last = Record(self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, _notes(situation))
+        notes = _notes(situation)
+        self.last = Record(
+            self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, notes, options=self._written_options
+        )
         self._config.log(self.last)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pasps.config import check, merged
+from pasps.config import OPTIONS_PREFIX, check, merged
 from pasps.control.situation import PolicySettings
 
 _MOST_FORECAST_SECONDS = 5.0
@@ -14,7 +14,10 @@ _MOST_FORECAST_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ElasticSettings:
-    """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started."""
+    """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started.
+
+    `options` are those of the policy by field, as they were given: the policy checks them, once it is known.
+    """
 
     policy: str | None
     predictor: str
@@ -22,6 +25,7 @@ class ElasticSettings:
     predictor_token: str | None
     forecast_seconds: float
     plan: PolicySettings
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, conf: Mapping[str, Any]) -> ElasticSettings:
@@ -48,4 +52,5 @@ class ElasticSettings:
                 drain_seconds=conf["pasps.drain.secs"],
                 static_replicas=conf["pasps.static.replicas"],
             ),
+            options={name.removeprefix(OPTIONS_PREFIX): value for name, value in conf.items() if name.startswith(OPTIONS_PREFIX)},
         )

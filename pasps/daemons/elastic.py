@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pasps.control.forecaster import BASIC, NONE, Forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine, busy_share, shape_of
 from pasps.control.policies import policy_named
+from pasps.control.policies.options import ignored
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.companion import ElasticView
@@ -63,18 +64,21 @@ class Elastic:
         """Checks what was configured.
 
         Raises:
-            ConfigError: no such policy, or a URL that is none.
+            ConfigError: no such policy, an option that it has not, or a URL that is none.
         """
         policy = policy_named(config.policy)
         settings = config.settings
         if settings.predictor == NONE:
-            policy = replace(policy, forecasts=False)
+            policy = policy.without_forecasts()
         self._master, self._config, self._clock = master, config, clock
         self._asks = policy.forecasts
         self._process = self._new_process() if self._needs_process() else None
         self._client = self._new_client()
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
-        loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark)
+        options = policy.configured(settings.plan, settings.options)
+        for key in ignored(policy.options, settings.plan):
+            _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
+        loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)
         self._loop = MapeLoop(loop_config, self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held
         self._tasks: set[asyncio.Task[None]] = set()
@@ -235,6 +239,8 @@ def checked_policy(settings: ElasticSettings, default: str) -> str:
     """The policy that is to decide: the configured one, else `default`.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is none of that name, or it does not take the options.
     """
-    return policy_named(settings.policy or default).name
+    policy = policy_named(settings.policy or default)
+    policy.configured(settings.plan, settings.options)
+    return policy.name

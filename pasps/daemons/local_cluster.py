@@ -14,11 +14,12 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.topology import Topology, blueprint_of
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import LocalLauncher
+from pasps.config import OPTIONS_PREFIX
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.elastic import Elastic, ElasticConfig
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster
 from pasps.daemons.workforce import WorkerInfo
-from pasps.errors import BusyError, ClosedError, InvalidError
+from pasps.errors import BusyError, ClosedError, ConfigError, InvalidError
 from pasps.metrics import Stats
 
 T = TypeVar("T")
@@ -227,6 +228,9 @@ class LocalCluster:
 
 def _configured(blueprint: Blueprint) -> ElasticConfig | None:
     settings = ElasticSettings.from_config(blueprint.config)
+    if settings.policy is None and settings.options:
+        name = OPTIONS_PREFIX + next(iter(settings.options))
+        raise ConfigError(name, "is an option of a policy, and none was chosen", cure="name one by pasps.policy")
     return None if settings.policy is None else ElasticConfig(settings, settings.policy)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pasps.config import KEYS, Key
+from pasps.control.policies import BUILT_IN, Policy
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -59,9 +60,38 @@ def defaults_table() -> str:
     return "\n".join(rows)
 
 
+def policies_table() -> str:
+    """The policies that come with it."""
+    rows = ["| `pasps.policy` | What | Decides | Forecasts |", "|---|---|---|---|"]
+    return "\n".join(rows + [f"| `{name}` | {policy.about} | {_decides(policy)} | {_looks(policy)} |" for name, policy in BUILT_IN.items()])
+
+
+def _decides(policy: Policy) -> str:
+    return "each interval, and corrects in between" if policy.needs.corrects else "each interval"
+
+
+def _looks(policy: Policy) -> str:
+    ahead = policy.needs.horizon_seconds
+    return "one interval ahead" if ahead is None else f"{ahead:g} s ahead" if ahead else "needs none"
+
+
+def options_table() -> str:
+    """The options of each of them."""
+    rows = ["| Policy | `pasps.policy.options.` | Value | Default | What it does |", "|---|---|---|---|---|"]
+    keys = [(name, field, key) for name, policy in BUILT_IN.items() for field, key in policy.keys.items()]
+    return "\n".join(rows + [_option_row(*each) for each in keys])
+
+
+def _option_row(policy: str, field: str, key: Key) -> str:
+    unit = f" ({key.unit})" if key.unit else ""
+    return f"| `{policy}` | `{field}` | {key.expected()}{unit} | `{shown(key.default)}` | {key.doc} |"
+
+
 TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "keys": (DOCS / "configuration.md", keys_table),
     "defaults": (DOCS / "storm-compatibility.md", defaults_table),
+    "policies": (DOCS / "elasticity.md", policies_table),
+    "options": (DOCS / "elasticity.md", options_table),
 }
 
 

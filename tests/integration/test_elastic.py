@@ -62,8 +62,8 @@ def test_replicas_follow_a_bursty_trace_while_the_predictor_dies_and_comes_back(
     turns = {bolt: course.turns(bolt) for bolt in BOLTS}
     assert all(turns[bolt].count("more") >= 2 and turns[bolt].count("fewer") >= 2 for bolt in BOLTS), f"not with one burst alone: {turns}"
     assert all(1 <= bolt.active <= POOL for sample in course.samples for bolt in sample.bolts.values())
-    plan = policy_named("pa-sps").plan
-    assert all(replayed(record, plan) == record.plan for record in course.records)
+    policy = policy_named("pa-sps")
+    assert all(replayed(record, policy) == record.plan for record in course.records)
 
 
 @pytest.mark.parametrize("policy", ["pasps", "presps"])

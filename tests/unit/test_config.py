@@ -143,6 +143,23 @@ def test_an_option_with_an_unknown_key_names_the_nearest() -> None:
         parse_option("topology.worker=3")
 
 
+def test_an_option_of_a_policy_passes_with_the_value_that_json_has() -> None:
+    assert parse_option("pasps.policy.options.target=0.9") == ("pasps.policy.options.target", 0.9)
+    assert parse_option("pasps.policy.options.queue_share=edge") == ("pasps.policy.options.queue_share", "edge")
+    assert check({"pasps.policy.options.drain_seconds": None}, "here") == {"pasps.policy.options.drain_seconds": None}
+
+
+@pytest.mark.parametrize("name", ["pasps.policy.option.target", "pasps.options.target", "pasps.policy.target"])
+def test_what_is_almost_an_option_of_a_policy_is_told_how_it_is_written(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"is unknown; an option of a policy is written 'pasps\.policy\.options\.target'"):
+        check({name: 1}, "here")
+
+
+def test_an_option_of_a_policy_is_not_set_on_a_component() -> None:
+    with pytest.raises(ConfigError, match="holds for the whole topology"):
+        check({"pasps.policy.options.target": 1}, "component 'a'", component=True)
+
+
 def test_later_layers_lie_over_earlier_ones_and_all_over_the_defaults() -> None:
     conf = merged({"topology.workers": 2, "mine": 1}, {"mine": 2})
     assert conf["topology.workers"] == 2
@@ -157,7 +174,7 @@ def test_every_default_is_a_value_that_its_key_takes() -> None:
 
 def test_the_runtime_and_the_control_loop_read_every_key_once() -> None:
     before_it_runs = {"topology.workers", "topology.max.task.parallelism"} & KEYS.keys()
-    elastic = len(fields(ElasticSettings)) - 1 + len(fields(PolicySettings))  # one field holds the other record
+    elastic = len(fields(ElasticSettings)) - 2 + len(fields(PolicySettings))  # one field holds the other record, one a policy's own options
     assert len(fields(Settings)) + elastic + len(before_it_runs) == len(KEYS)
 
 

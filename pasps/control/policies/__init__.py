@@ -6,13 +6,17 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 
 from pasps.control.policies import pa_sps, pasps, presps, static
-from pasps.control.policies.policy import Policy
+from pasps.control.policies.options import option
+from pasps.control.policies.policy import INTERVAL, Needs, Policy
 from pasps.errors import ConfigError
 
 GROUP = "pasps.policies"
 BUILT_IN = {policy.name: policy for policy in (pasps.POLICY, pa_sps.POLICY, presps.POLICY, static.POLICY)}
 
-__all__ = ["BUILT_IN", "GROUP", "Policy", "policy_named", "policy_names"]
+__all__ = ["BUILT_IN", "GROUP", "INTERVAL", "Needs", "Policy", "option", "policy_named", "policy_names"]
+
+_MOVED = ("forecasts", "corrects", "warm_up_seconds")
+"""What a policy once said of itself beside its function, and `Needs` says now."""
 
 
 def policy_names() -> list[str]:
@@ -32,7 +36,9 @@ def policy_named(name: str) -> Policy:
         try:
             found: object = point.load()
         except Exception as error:  # somebody else's module runs here
-            raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} does not load: {error!r}") from error
+            older = isinstance(error, TypeError) and any(f"'{moved}'" in str(error) for moved in _MOVED)
+            cure = "say Policy(name, about, plan, options, Needs(horizon_seconds=..., corrects=..., warm_up=...))" if older else ""
+            raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} does not load: {error!r}", cure=cure) from error
         if not isinstance(found, Policy):
             raise ConfigError("pasps.policy", f"names {name!r}, and {point.value} is {found!r}, no pasps.control.policies.Policy")
         return found

@@ -7,27 +7,31 @@ does not let move in between, are planned for the highest second of the coming i
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pasps.control.capacity import within_the_cores
 from pasps.control.model import Reading, terms
 from pasps.control.plan import BoltPlan, Clamp, Plan
-from pasps.control.policies.policy import Policy, as_asked
+from pasps.control.policies.options import option
+from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
 from pasps.control.situation import BoltShape, Situation
 
-TARGET_UTILISATION = 0.8
-SCALE_DOWN_PLANS = 2
-DRAIN_SECONDS = 1.0
 _DAMPING = 0.5
 """How much of a second's change goes on: all of it overshoots where the input turns (simulated on four traces)."""
 
 
-def plan(situation: Situation) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Its knobs; `target` is the one to turn."""
+
+    target: float = option(0.8, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=1.5)
+    drain_seconds: float = option(1.0, "Time in which queues are to be gone", unit="seconds", above=0)
+    scale_down_plans: int = option(2, "Fewer replicas only when so many plans agree", unit="plans", least=1)
+
+
+def plan(situation: Situation, options: Options) -> Plan:
     """One decision, at the end of an interval or within it."""
-    settings = situation.settings
-    span = settings.correction_seconds
-    target = settings.target_utilisation or TARGET_UTILISATION
-    drain = settings.drain_seconds or DRAIN_SECONDS
+    span, target, drain = situation.settings.correction_seconds, options.target, options.drain_seconds
     events = _expected(situation, span)
     near = terms(situation, events, Reading(span, target=target, drain_seconds=drain), _waiting(situation))
     if situation.moment == "cycle":
@@ -35,7 +39,7 @@ def plan(situation: Situation) -> Plan:
         far = terms(situation, max(events, ahead), Reading(span, target=target, drain_seconds=drain), _waiting(situation))
         near = {bolt.id: far[bolt.id] if _is_bound(bolt, situation) else near[bolt.id] for bolt in situation.shape.bolts}
     asked = within_the_cores(situation, as_asked(situation, near, events))
-    return _scaled_down_later(situation, asked, settings.scale_down_plans or SCALE_DOWN_PLANS)
+    return _scaled_down_later(situation, asked, options.scale_down_plans)
 
 
 def _expected(situation: Situation, seconds: float) -> float:
@@ -100,7 +104,6 @@ POLICY = Policy(
     "pasps",
     "ours: corrects every second from forecast and queues, keeps replicas below full use, within the cores",
     plan,
-    forecasts=True,
-    corrects=True,
-    warm_up_seconds=1.0,
+    Options,
+    Needs(horizon_seconds=INTERVAL, corrects=True, warm_up=1.0),
 )

@@ -1,29 +1,118 @@
-"""What a policy is: one pure function with a name, and what it needs of the loop that calls it."""
+"""What a policy is: one pure function with a name, its options, and what it needs of the loop that calls it."""
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from pasps.config import Key
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
-from pasps.control.situation import Situation
+from pasps.control.policies.options import NoOptions, keys_of, options_of
+from pasps.control.situation import PolicySettings, Situation
+from pasps.errors import InvalidError
+
+INTERVAL: None = None
+"""As a horizon: as far as the interval td is long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
+
+    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `history_seconds`: for how many seconds
+    back it gets the numbers of each second. `per_bolt_series`: forecasts of what each bolt receives, besides that of the input.
+    `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
+    `warm_up`: how many seconds of the first interval it must have seen before it decides for the first time; None: all of it.
+    """
+
+    horizon_seconds: float | None = 0.0
+    history_seconds: int = 0
+    per_bolt_series: bool = False
+    quantiles: tuple[float, ...] = ()
+    corrects: bool = False
+    warm_up: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InvalidError where a number makes no sense."""
+        for name in ("horizon_seconds", "history_seconds", "warm_up"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise InvalidError(f"Needs: expected {name} of at least 0, got {value!r}")
+        if not all(0 < quantile < 1 for quantile in self.quantiles):
+            raise InvalidError(f"Needs: expected quantiles between 0 and 1, got {self.quantiles!r}")
+        if self.horizon_seconds == 0 and (self.quantiles or self.per_bolt_series):
+            raise InvalidError("Needs: quantiles and per_bolt_series are of forecasts; say by horizon_seconds how far they look ahead")
+
+    def horizon(self, interval_seconds: float) -> float:
+        """How far it looks ahead, when the interval is that long."""
+        return interval_seconds if self.horizon_seconds is None else self.horizon_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`plan` is pure, is called on the master's event loop, and must return soon.
+    """`plan(situation, options)` is pure, is called on the master's event loop, and must return soon.
 
-    `forecasts`: it needs them, so a predictor is asked. `corrects`: it is called within the interval too. `warm_up_seconds`:
-    how much of the first interval it must have seen before it decides for the first time; None: the whole.
+    `options`: a frozen dataclass whose fields have defaults; the configuration sets them by `pasps.policy.options.<field>`.
     """
 
     name: str
     about: str
-    plan: Callable[[Situation], Plan]
-    forecasts: bool = False
-    corrects: bool = False
-    warm_up_seconds: float | None = None
+    plan: Callable[[Situation, Any], Plan]
+    options: type = NoOptions
+    needs: Needs = Needs()
+
+    def __post_init__(self) -> None:
+        """Raises InvalidError for what is no policy, as one that was written for `plan(situation)`."""
+        if not callable(self.plan):
+            raise InvalidError(f"policy {self.name!r}: expected a function plan(situation, options), got {self.plan!r}")
+        try:
+            inspect.signature(self.plan).bind(None, None)
+        except TypeError as error:
+            raise InvalidError(
+                f"policy {self.name!r}: its plan is called as plan(situation, options), which it does not take ({error}); "
+                "give it a second parameter for the options"
+            ) from error
+        except ValueError:  # of a builtin nothing is known
+            pass
+        if not isinstance(self.needs, Needs):
+            raise InvalidError(f"policy {self.name!r}: expected Needs(...) as its needs, got {self.needs!r}")
+        keys_of(self.options)
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether it needs forecasts, so that a predictor is asked."""
+        return self.needs.horizon_seconds != 0
+
+    @property
+    def corrects(self) -> bool:
+        """Whether it is called within the interval too."""
+        return self.needs.corrects
+
+    @property
+    def warm_up_seconds(self) -> float | None:
+        """See `Needs.warm_up`."""
+        return self.needs.warm_up
+
+    @property
+    def keys(self) -> dict[str, Key]:
+        """The keys of the configuration that set its options, by field."""
+        return keys_of(self.options)
+
+    def configured(self, settings: PolicySettings, given: Mapping[str, Any] | None = None) -> Any:
+        """Its options: the defaults, over them what the general keys say, over those what is given by field.
+
+        Raises:
+            ConfigError: it has no such option (with the nearest name), or that does not take the value.
+        """
+        return options_of(self.name, self.options, settings, given or {})
+
+    def without_forecasts(self) -> Policy:
+        """The same where nobody forecasts."""
+        return replace(self, needs=replace(self.needs, horizon_seconds=0.0, per_bolt_series=False, quantiles=()))
 
 
 def as_asked(situation: Situation, terms: Mapping[str, Terms], events: float) -> Plan:

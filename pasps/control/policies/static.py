@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pasps.control.plan import BoltPlan, Clamp, Plan
-from pasps.control.policies.policy import Policy
+from pasps.control.policies.options import option
+from pasps.control.policies.policy import Needs, Policy
 from pasps.control.situation import Situation
 
 
-def plan(situation: Situation) -> Plan:
-    """`pasps.static.replicas` for every bolt, as far as its pool goes; without it everything stays as it is."""
-    wanted = situation.settings.static_replicas
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The number, if any."""
+
+    replicas: int | None = option(None, "Replicas of every bolt, as far as its pool goes; null: as at the start", unit="replicas", least=1)
+
+
+def plan(situation: Situation, options: Options) -> Plan:
+    """That number for every bolt, as far as its pool goes; without it everything stays as it is."""
+    wanted = options.replicas
     bolts = {}
     for bolt in situation.shape.bolts:
         active = situation.interval.bolts[bolt.id].active
@@ -20,4 +30,4 @@ def plan(situation: Situation) -> Plan:
     return Plan(bolts)
 
 
-POLICY = Policy("static", "plain Storm: as many replicas as at the start, or a fixed number", plan, warm_up_seconds=1.0)
+POLICY = Policy("static", "plain Storm: as many replicas as at the start, or a fixed number", plan, Options, Needs(warm_up=1.0))

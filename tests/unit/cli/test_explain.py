@@ -39,7 +39,8 @@ def record(number: int, active: int, policy: str = "pa-sps") -> Record:
     )
     known = Estimates({"count": {"lines": 1.0}}, {"lines": 1.0, "count": 1.0}, {"count": ExecutionTime(0.2, "live")})
     situation = Situation("cycle", shape, interval, known, Forecast(uptime, (412 / 30,) * 30, "lr"))
-    plan = policy_named("pa-sps").plan(situation)
+    pa_sps = policy_named("pa-sps")
+    plan = pa_sps.plan(situation, pa_sps.options())
     acts = {bolt: Act(active, active + change, active + change, Outcome.DONE) for bolt, change in plan.changes.items()}
     return Record(number, 1.7e9 + uptime, uptime, "cycle", policy, situation, plan, acts, 10 + number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.model import shares
 from pasps.control.monitor import Machine
+from pasps.control.plan import Plan
 from pasps.control.policies import Policy
 from pasps.control.situation import (
     BoltInterval,
@@ -77,6 +78,11 @@ def situation(of: TopologyShape, what: Interval, estimates: Estimates, ahead: Fo
     names = {"interval_seconds": what.seconds, **{k: changes.pop(k) for k in list(changes) if k in PolicySettings.__dataclass_fields__}}
     moment: Moment = changes.pop("moment", "cycle")
     return Situation(moment, of, what, estimates, ahead, PolicySettings(**names), **changes)
+
+
+def planner(policy: Policy) -> Callable[[Situation], Plan]:
+    """The policy's function with the options that the situation's settings give it."""
+    return lambda now: policy.plan(now, policy.configured(now.settings))
 
 
 # ---- what the monitor gets
@@ -256,5 +262,10 @@ class Bench:
 
 
 def planning(policy: Policy, **changes: Any) -> Policy:
-    """The policy with something else about it."""
-    return replace(policy, **changes)
+    """The policy with other needs; `plan` is a function of the situation alone."""
+    given = {"plan": _ignoring(changes.pop("plan"))} if "plan" in changes else {}
+    return replace(policy, **given, needs=replace(policy.needs, **changes))
+
+
+def _ignoring(plan: Callable[[Situation], Plan]) -> Callable[[Situation, Any], Plan]:
+    return lambda situation, options: plan(situation)

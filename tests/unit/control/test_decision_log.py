@@ -8,14 +8,14 @@ import pytest
 
 from pasps.control.decision_log import SCHEMA, Act, Outcome, Record, read, replayed, written
 from pasps.control.plan import Plan
-from pasps.control.policies.pa_sps import plan
+from pasps.control.policies.pa_sps import POLICY
 from pasps.errors import InvalidError
-from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
 
 OF = shape(bolt("a", "s"))
 NOW = interval({"s": due(300.5, backlog=7)}, {"a": did(299, 0.1, received={"s": 300}, queued=2, replicas={0: (299, 29.9)})}, busy=0.25)
 SITUATION = situation(OF, NOW, known(OF, {"a": 0.1}), forecast(*[20.0] * 30), arrivals=(9.5, 10.0), recent=({"a": 2},), queue_share="edge")
-PLAN = plan(SITUATION)
+PLAN = planner(POLICY)(SITUATION)
 RECORD = Record(12, 1.75e9, 100.25, "cycle", "pa-sps", SITUATION, PLAN, {"a": Act(1, 3, 3, Outcome.DONE)}, 8, ("a note",))
 HELD = Record(13, 1.75e9, 130.0, "cycle", "pa-sps", None, Plan({}, held="the snapshot is incomplete"))
 
@@ -28,8 +28,8 @@ def test_a_record_that_was_written_is_read_as_it_was(record: Record) -> None:
 
 
 def test_a_record_is_made_again_from_what_was_written() -> None:
-    assert replayed(read(written(RECORD)), plan) == PLAN
-    assert replayed(read(written(HELD)), plan) == HELD.plan
+    assert replayed(read(written(RECORD)), POLICY) == PLAN
+    assert replayed(read(written(HELD)), POLICY) == HELD.plan
 
 
 def test_others_can_read_it() -> None:

@@ -27,6 +27,7 @@ from pasps.control.situation import (
     TopologyShape,
 )
 from pasps.errors import InvalidError
+from tests.unit.control.situations import planner
 
 START = datetime(2025, 3, 4, 14, 0, tzinfo=UTC).timestamp()
 SHAPE = TopologyShape(("tweets",), (BoltShape("sentiment", 8, ("tweets",), waits=True), BoltShape("store", 8, ("sentiment",), waits=True)))
@@ -50,7 +51,7 @@ def record(number: int, active: dict[str, int], policy: str = "pa-sps", **given:
     uptime = 30.0 * number + 0.02
     own: dict[str, Any] = {name: given.pop(name) for name in ("notes", "acts", "version") if name in given}
     seen = situation(uptime, active, **given)
-    plan = policy_named(policy).plan(seen)
+    plan = planner(policy_named(policy))(seen)
     acts = {name: Act(plan.bolts[name].active, bolt, bolt, Outcome.DONE) for name, bolt in plan.replicas.items() if name in plan.changes}
     fields: dict[str, Any] = {"acts": acts, "version": 20 + number, **own}
     return Record(number, START + uptime, uptime, seen.moment, policy, seen, plan, **fields)
@@ -140,7 +141,7 @@ def test_what_was_set_by_hand_before_the_first_decision_is_known_too() -> None:
 def test_a_change_by_hand_is_concerned_and_is_no_plan_to_be_made_again() -> None:
     records = [record(12, {"sentiment": 2, "store": 1}), by_hand(13, 375.5, 3, 7)]
     assert [one.number for one in concerned(records, "sentiment")] == [12, 13]
-    lines, same = replay(records, lambda name: policy_named(name).plan)
+    lines, same = replay(records, policy_named)
     assert (lines, same) == (["1 of 1 decisions are the same when they are made again"], True)
 
 
@@ -336,13 +337,13 @@ def test_the_records_concerned_are_those_that_changed_and_confirmed_it() -> None
 
 def test_a_replay_tells_which_plans_are_not_made_again() -> None:
     wrong = replace(TWO[1], plan=replace(TWO[1].plan, bolts={**TWO[1].plan.bolts, "sentiment": BoltPlan(3, 7, 7, 7)}))
-    lines, same = replay([TWO[0], wrong, held(14)], lambda name: policy_named(name).plan)
+    lines, same = replay([TWO[0], wrong, held(14)], policy_named)
     assert not same
     assert lines == [
         "cycle 13: sentiment 7, now 3",
         "1 of 2 decisions are the same when they are made again; 1 made no plan",
     ]
-    assert replay(TWO, lambda name: policy_named(name).plan) == (["2 of 2 decisions are the same when they are made again"], True)
+    assert replay(TWO, policy_named) == (["2 of 2 decisions are the same when they are made again"], True)
 
 
 def test_numbers_have_the_digits_that_matter() -> None:

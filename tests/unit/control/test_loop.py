@@ -13,10 +13,10 @@ from pasps.control.forecaster import Forecaster
 from pasps.control.plan import BoltPlan, Plan
 from pasps.control.policies import BUILT_IN, Policy
 from pasps.control.situation import Forecast, Situation
-from tests.unit.control.situations import Bench, bolt, planning, shape
+from tests.unit.control.situations import Bench, bolt, planner, planning, shape
 
 PA_SPS, PASPS, PRESPS, STATIC = (BUILT_IN[name] for name in ("pa-sps", "pasps", "presps", "static"))
-CORRECTING = planning(PA_SPS, corrects=True, warm_up_seconds=3.0)
+CORRECTING = planning(PA_SPS, corrects=True, warm_up=3.0)
 
 
 def at(bench: Bench, moment: str) -> list[float]:
@@ -74,7 +74,7 @@ def test_only_a_policy_that_corrects_is_asked_in_between_and_only_after_its_warm
     bench.run(14)
     assert at(bench, "cycle") == [4, 11], "the warm-up stands for the first interval"
     assert at(bench, "correction") == [5, 6, 7, 8, 9, 10, 12, 13, 14]
-    without = Bench(planning(CORRECTING, warm_up_seconds=None), interval_seconds=10)
+    without = Bench(planning(CORRECTING, warm_up=None), interval_seconds=10)
     without.run(14)
     assert without.moments[0] == (11, "cycle")
 
@@ -244,7 +244,7 @@ def kept(moment: str, replicas: int, terms: bool, **numbers: float) -> Policy:
     """A policy that always plans this for `a`."""
 
     def plan(situation: Situation) -> Plan:
-        found = PA_SPS.plan(situation).bolts["a"]
+        found = planner(PA_SPS)(situation).bolts["a"]
         return Plan({"a": BoltPlan(found.active, replicas, replicas, replicas, found.terms if terms else None)})
 
     return planning(CORRECTING, plan=plan)

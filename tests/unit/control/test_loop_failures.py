@@ -13,7 +13,7 @@ from pasps.control.plan import BoltPlan, Plan
 from pasps.control.policies import BUILT_IN, Policy
 from pasps.control.situation import Situation
 from pasps.errors import InvalidError
-from tests.unit.control.situations import Bench, planning
+from tests.unit.control.situations import Bench, planner, planning
 
 PA_SPS, PASPS, PRESPS = (BUILT_IN[name] for name in ("pa-sps", "pasps", "presps"))
 INCOMPLETE = "the snapshot is incomplete: a live worker did not answer"
@@ -65,7 +65,7 @@ class Raising:
     def __call__(self, situation: Situation) -> Plan:
         self.calls += 1
         if not self.wrong:
-            return PRESPS.plan(situation)
+            return planner(PRESPS)(situation)
         if self.answer is not None:
             found: Plan = self.answer
             return found
@@ -73,7 +73,7 @@ class Raising:
 
 
 def of(plan: Raising) -> Policy:
-    return Policy("mine", "a test's own", plan)
+    return Policy("mine", "a test's own", lambda situation, options: plan(situation))
 
 
 def test_a_policy_that_raises_holds_until_it_does_not(caplog: pytest.LogCaptureFixture) -> None:

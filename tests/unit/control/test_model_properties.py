@@ -28,6 +28,7 @@ from pasps.control.situation import (
     SpoutInterval,
     TopologyShape,
 )
+from tests.unit.control.situations import planner
 
 MANY = settings(max_examples=60, deadline=None)
 POLICIES = pytest.mark.parametrize("name", BUILT_IN)
@@ -152,7 +153,7 @@ def test_a_chain_of_equations_agrees_with_the_sum_over_all_paths(now: Situation)
 @MANY
 @given(now=SITUATIONS)
 def test_a_plan_keeps_within_the_pools_and_leaves_alone_what_nobody_knows(name: str, now: Situation) -> None:
-    plan = BUILT_IN[name].plan(now)
+    plan = planner(BUILT_IN[name])(now)
     if plan.held:
         assert not plan.bolts
         return
@@ -170,7 +171,7 @@ def test_a_plan_keeps_within_the_pools_and_leaves_alone_what_nobody_knows(name: 
 @MANY
 @given(now=SITUATIONS, factor=st.floats(1, 100))
 def test_more_input_never_plans_fewer_replicas(name: str, now: Situation, factor: float) -> None:
-    less, more = BUILT_IN[name].plan(now), BUILT_IN[name].plan(with_more_input(now, factor))
+    less, more = planner(BUILT_IN[name])(now), planner(BUILT_IN[name])(with_more_input(now, factor))
     if any(Clamp.CAPPED in bolt.clamps for bolt in more.bolts.values()):
         return  # who gets which part of the cores may change
     assert all(more.replicas[bolt] >= count for bolt, count in less.replicas.items())
@@ -179,7 +180,7 @@ def test_more_input_never_plans_fewer_replicas(name: str, now: Situation, factor
 @MANY
 @given(SITUATIONS)
 def test_what_the_cores_leave_is_never_more_than_was_asked_for_and_at_most_a_replica_too_many(now: Situation) -> None:
-    asked = BUILT_IN["presps"].plan(now)
+    asked = planner(BUILT_IN["presps"])(now)
     found = within_the_cores(now, asked)
     computing = [bolt.id for bolt in now.shape.bolts if not bolt.waits and Clamp.UNKNOWN not in asked.bolts[bolt.id].clamps]
     assert all(bolt.allowed <= asked.bolts[name].allowed for name, bolt in found.bolts.items())
@@ -194,11 +195,11 @@ def test_what_the_cores_leave_is_never_more_than_was_asked_for_and_at_most_a_rep
 @MANY
 @given(now=SITUATIONS)
 def test_a_record_that_was_written_and_read_gives_the_same_plan(name: str, now: Situation) -> None:
-    plan = BUILT_IN[name].plan(now)
+    plan = planner(BUILT_IN[name])(now)
     record = Record(1, 1.5, 2.5, now.moment, name, now, plan, {"b0": Act(1, 2, 1, Outcome.FAILED, "no")}, 3, ("note",))
     back = read(written(record))
     assert back == record
-    assert replayed(back, BUILT_IN[name].plan) == plan
+    assert replayed(back, BUILT_IN[name]) == plan
 
 
 @MANY
@@ -213,8 +214,8 @@ def test_a_forecast_s_parts_add_up(predictions: list[float], begin: float, secon
 
 def test_a_forecast_of_nothing_is_nothing() -> None:
     assert Forecast(100.0, (), "lr").total(100.0, 30.0) == 0.0
-    assert BUILT_IN["pa-sps"].plan(example()).held == "there is no forecast"
-    assert isinstance(BUILT_IN["pasps"].plan(example()), Plan)
+    assert planner(BUILT_IN["pa-sps"])(example()).held == "there is no forecast"
+    assert isinstance(planner(BUILT_IN["pasps"])(example()), Plan)
 
 
 def example() -> Situation:

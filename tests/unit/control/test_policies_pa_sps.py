@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pasps.control.plan import Clamp, Plan
-from pasps.control.policies.pa_sps import POLICY, plan
+from pasps.control.policies.pa_sps import POLICY
 from pasps.control.situation import BoltInterval, Situation, TopologyShape
-from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
+
+plan = planner(POLICY)
 
 THREE = shape(bolt("a", "s"), bolt("b", "a"), bolt("c", "b"))
 TIMES = {"a": 0.2, "b": 0.1, "c": 0.4}

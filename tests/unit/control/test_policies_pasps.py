@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from pasps.control.plan import Clamp
-from pasps.control.policies.pasps import POLICY, plan
+from pasps.control.policies.pasps import POLICY
 from pasps.control.situation import BoltInterval, BoltShape, Forecast, Situation
-from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
+
+plan = planner(POLICY)
 
 ENOUGH = (5.0,) * 30
 WAITS = bolt("a", "s", waits=True)

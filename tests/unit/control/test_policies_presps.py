@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.control.policies.presps import POLICY, plan
+from pasps.control.policies.presps import POLICY
 from pasps.control.situation import Situation
-from tests.unit.control.situations import bolt, did, due, forecast, interval, known, shape, situation
+from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
+
+plan = planner(POLICY)
 
 CHAIN = shape(bolt("a", "s"), bolt("b", "a"))
 

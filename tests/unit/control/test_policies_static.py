@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pasps.control.plan import Clamp
-from pasps.control.policies.static import POLICY, plan
-from tests.unit.control.situations import bolt, did, due, interval, known, shape, situation
+from pasps.control.policies.static import POLICY
+from tests.unit.control.situations import bolt, did, due, interval, known, planner, shape, situation
+
+plan = planner(POLICY)
 
 OF = shape(bolt("a", "s", pool=8), bolt("b", "a", pool=2))
 NOW = interval({"s": due(10)}, {"a": did(active=3), "b": did(active=2)})

@@ -8,10 +8,10 @@ import pytest
 
 from pasps.control import policies
 from pasps.control.policies import BUILT_IN, Policy, policy_named, policy_names
-from pasps.control.policies.static import plan
+from pasps.control.policies.static import Options, plan
 from pasps.errors import ConfigError
 
-MINE = Policy("mine", "a test's own", plan)
+MINE = Policy("mine", "a test's own", plan, Options)
 NO_POLICY = 3
 
 
@@ -26,6 +26,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
             ("gone", "no.such.module:POLICY"),
             ("empty", f"{here}:NOTHING"),
             ("number", f"{here}:NO_POLICY"),
+            ("older", "tests.unit.control.policy_of_one_parameter:POLICY"),
+            ("oldest", "tests.unit.control.policy_with_flags:POLICY"),
             ("static", f"{here}:NO_POLICY"),
         ]
     )
@@ -49,7 +51,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_or_with_all() -> None:
 def test_a_package_s_own_is_found_and_cannot_take_a_name_of_ours() -> None:
     assert policy_named("mine").about == "a test's own"
     assert policy_named("static") is BUILT_IN["static"]
-    assert policy_names() == ["pasps", "pa-sps", "presps", "static", "empty", "gone", "mine", "number"]
+    assert policy_names() == ["pasps", "pa-sps", "presps", "static", "empty", "gone", "mine", "number", "older", "oldest"]
 
 
 @pytest.mark.usefixtures("installed")
@@ -58,6 +60,8 @@ def test_a_package_s_own_is_found_and_cannot_take_a_name_of_ours() -> None:
     [
         ("gone", r"names 'gone', and no\.such\.module:POLICY does not load: ModuleNotFoundError"),
         ("empty", "names 'empty', and .*:NOTHING does not load: AttributeError"),
+        ("older", r"its plan is called as plan\(situation, options\), which it does not take"),
+        ("oldest", r"does not load: TypeError.*; say Policy\(name, about, plan, options, Needs\("),
         ("number", r"names 'number', and .*:NO_POLICY is 3, no pasps\.control\.policies\.Policy"),
     ],
 )

@@ -34,6 +34,7 @@ def test_every_key_reaches_its_place() -> None:
         "pasps.drain.secs": 2,
         "pasps.queue.share": "edge",
         "pasps.static.replicas": 4,
+        "pasps.policy.options.target": 0.6,
         "mine": "passes",
     }
     assert ElasticSettings.from_config(conf) == ElasticSettings(
@@ -43,6 +44,7 @@ def test_every_key_reaches_its_place() -> None:
         predictor_token="secret",
         forecast_seconds=2.0,
         plan=PolicySettings(10.0, 0.5, "edge", 0.7, 3, 2, 4),
+        options={"target": 0.6},
     )
 
 
