@@ -51,6 +51,11 @@ class SystemClock:
         return time.process_time() + self._waited_in_all * 1e-9
 
 
+def process_seconds() -> float:
+    """CPU seconds that this process has used, with all its threads. Only differences mean anything."""
+    return time.process_time()
+
+
 def wall_of(clock: Clock, moment: float) -> float:
     """What the wall clock would have shown when `clock.now()` was `moment`, had it been set as it is now.
 

@@ -210,7 +210,8 @@ class Stats:
 
     `emitted_first` are the spouts' first emissions, `replayed` what they emitted again after a failure, `due` the events that
     became due (see `ComponentStats`). `latency` holds every complete latency, of which `complete_latency` is the short form;
-    `recent_latency` is that of the last `RECENT_SECONDS`.
+    `recent_latency` is that of the last `RECENT_SECONDS`. `cpu_seconds` are those that the process of each live worker has used so
+    far, where that is known.
     """
 
     components: Mapping[str, ComponentStats]
@@ -226,6 +227,7 @@ class Stats:
     due: int = 0
     latency: Histogram = field(default_factory=Histogram, compare=False)
     recent_latency: Latency = field(default_factory=lambda: Latency.of(Histogram()), compare=False)
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
 @dataclass(slots=True)
@@ -243,7 +245,8 @@ class LinkCounts:
 class WorkerCounts:
     """Everything one worker counts, taken between two steps. `parked` are rows without credit, by edge.
 
-    `positions` are what spout tasks saved last, by task id, packed: not counted, but told in the same breath.
+    `positions` are what spout tasks saved last, by task id, packed: not counted, but told in the same breath. `cpu_seconds` are the
+    process's own, all of it; None: not known.
     """
 
     worker: str
@@ -256,6 +259,7 @@ class WorkerCounts:
     latency: dict[int, int]
     latency_total: float
     unsettled: int = 0
+    cpu_seconds: float | None = None
 
     def died(self) -> None:
         """These were the last ones: what was in flight from its spouts comes again, and is emitted for the first time then."""

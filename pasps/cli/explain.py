@@ -92,8 +92,8 @@ def _explain(options: argparse.Namespace, directory: Path, head: str, bolt: str 
     records: Log[Record] = Log(directory, "decisions", decision_log.read)
     code = exit_codes.OK
     if options.replay:
-        meant = records if options.at is None else concerned(records, bolt, options.at)[-1:]
-        lines, same = replay(meant, policy_named)
+        only = None if options.at is None else concerned(records, bolt, options.at)[-1].number
+        lines, same = replay(records, policy_named, only)
         code = exit_codes.OK if same else exit_codes.BROKEN
     elif options.json:
         lines = [decision_log.written(record).decode() for record in concerned(records, bolt, options.at)]

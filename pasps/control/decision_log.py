@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -11,8 +12,9 @@ import msgspec
 
 from pasps.control.json_record import record_in
 from pasps.control.plan import Plan
-from pasps.control.policies.policy import Policy
-from pasps.control.situation import Moment, Situation
+from pasps.control.plan_checks import remembered
+from pasps.control.policies.policy import MOST_HISTORY, Policy
+from pasps.control.situation import Moment, Second, Situation
 
 SCHEMA = "pasps.decision/1"
 
@@ -51,7 +53,8 @@ class Record:
     none either; its plan has the replicas of all bolts, and its acts the change.
 
     `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done. `options` are all of
-    the policy's; None in what was written before policies had any, when the situation's settings said all.
+    the policy's; None in what was written before policies had any, when the situation's settings said all. `history` is how many
+    seconds of it the policy saw: of those the situation here has only what no record before it has (see `Rebuilt`).
     """
 
     number: int
@@ -66,6 +69,7 @@ class Record:
     notes: tuple[str, ...] = ()
     schema: str = SCHEMA
     options: Mapping[str, Any] | None = None
+    history: int = 0
 
 
 def written(record: Record) -> bytes:
@@ -82,8 +86,27 @@ def read(line: bytes | str) -> Record:
     return record_in(line, Record, "decision log", SCHEMA)
 
 
+class Rebuilt:
+    """Gives records back what those before them say already. They come in order, and from the first one on."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[Second] = deque(maxlen=MOST_HISTORY)
+
+    def whole(self, record: Record) -> Record | None:
+        """The record with all that its policy saw; None when records before it are missing."""
+        situation = record.situation
+        if situation is None or not record.history:
+            return record
+        self._seconds.extend(situation.history)
+        if len(self._seconds) < record.history:
+            return None
+        return replace(record, situation=replace(situation, history=tuple(self._seconds)[-record.history :]))
+
+
 def replayed(record: Record, policy: Policy) -> Plan:
     """The plan that a policy makes of the record's situation now: equal to `record.plan` while the policy is the same.
+
+    The memory that a plan leaves is compared as JSON has it. Of a policy that looks back the record must be whole (see `Rebuilt`).
 
     Raises:
         ConfigError: the record has options that the policy does not take any more.
@@ -91,4 +114,6 @@ def replayed(record: Record, policy: Policy) -> Plan:
     situation = record.situation
     if situation is None:
         return record.plan
-    return policy.plan(situation, policy.configured(situation.settings, record.options))
+    plan = policy.plan(situation, policy.configured(situation.settings, record.options))
+    memory = remembered(plan.memory)
+    return plan if memory is plan.memory else replace(plan, memory=memory)

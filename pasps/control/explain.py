@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from difflib import get_close_matches
 
-from pasps.control.decision_log import BY_HAND, Outcome, Record, replayed
+from pasps.control.decision_log import BY_HAND, Outcome, Rebuilt, Record, replayed
 from pasps.control.explain_terms import aligned, expected_text, rows_of
 from pasps.control.plan import Plan
 from pasps.control.policies.policy import Policy
@@ -79,15 +79,22 @@ def concerned(records: Iterable[Record], bolt: str | None = None, at: str | None
     return sorted({record.number: record for record in (*found, newest) if record is not None}.values(), key=lambda record: record.number)
 
 
-def replay(records: Iterable[Record], policy_of: Callable[[str], Policy]) -> tuple[list[str], bool]:
-    """Decide everything again; what became of it as lines, and whether all plans are the same.
+def replay(records: Iterable[Record], policy_of: Callable[[str], Policy], only: int | None = None) -> tuple[list[str], bool]:
+    """Decide everything again, or the record of that number `only`; what became of it as lines, and whether all plans are the same.
 
     `policy_of` gives a policy by name. What it and the policy raise passes through.
     """
-    same = nothing = 0
+    same = nothing = lost = 0
     lines: list[str] = []
-    for record in records:
-        if record.moment == BY_HAND:
+    rebuilt = Rebuilt()
+    for written in records:
+        if written.moment in (BY_HAND, "timetable"):
+            continue
+        record = rebuilt.whole(written)
+        if only is not None and written.number != only:
+            continue
+        if record is None:
+            lost += 1
             continue
         if record.situation is None or record.plan.held.startswith(f"policy {record.policy!r} raised"):
             nothing += 1
@@ -98,7 +105,9 @@ def replay(records: Iterable[Record], policy_of: Callable[[str], Policy]) -> tup
         else:
             lines.append(f"{_name(record)}: {_difference(record.plan, again)}")
     total = f"{same} of {same + len(lines)} decisions are the same when they are made again"
-    return [*lines, total + (f"; {nothing} made no plan" if nothing else "")], not lines
+    total += f"; {nothing} made no plan" if nothing else ""
+    total += f"; {lost} look back to seconds that are not in the log" if lost else ""
+    return [*lines, total], not lines
 
 
 @dataclass(slots=True)

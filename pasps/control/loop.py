@@ -9,15 +9,16 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pasps.clock import Clock
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import NOTHING_EXECUTED
 from pasps.control.model import estimate, never_resting
-from pasps.control.monitor import Machine, Monitor
-from pasps.control.plan import BoltPlan, Plan
+from pasps.control.monitor import SAMPLES, Machine, Monitor
+from pasps.control.plan import BoltPlan, Plan, Step
+from pasps.control.plan_checks import NO_RESTART, check_plan, remembered
 from pasps.control.policies.options import written as written_options
 from pasps.control.policies.policy import Policy
 from pasps.control.situation import Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
@@ -86,12 +87,18 @@ class MapeLoop:
         self._written_options = written_options(self._options)
         self._down_plans = getattr(self._options, "scale_down_plans", 0)
         self._forecasts, self._actuator, self._clock = forecasts, actuator, clock
-        self._monitor = Monitor(config.shape)
+        self._needs = needs = config.policy.needs
+        self._monitor = Monitor(config.shape, max(needs.history_seconds, SAMPLES if needs.per_bolt_series else 0))
         self._estimates = Estimates()
         self._newest: Forecast | None = None
         self._made: deque[Forecast] = deque(maxlen=_FORECASTS)
         self._expected: float | None = None
         self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, self._down_plans))
+        self._memory: Any = None
+        self._told = -math.inf
+        """When the last second of the history ended that is written down."""
+        self._steps: deque[tuple[float, Step]] = deque()
+        """What the last plan laid down for later, and when."""
         self._problem = ""
         self._began: float | None = None
         self._cycle_at = self._correct_at = self._ask_at = 0.0
@@ -124,7 +131,8 @@ class MapeLoop:
             self._cycle_at = _following(self._began, settings.interval_seconds, now)
         if cycle or correction:
             self._correct_at = _following(self._began, settings.correction_seconds, now)
-        return "cycle" if cycle else "correction" if correction else None
+        step = bool(self._steps) and now >= self._steps[0][0] - _near(1.0)
+        return "cycle" if cycle else "correction" if correction else "timetable" if step else None
 
     def arrived(self) -> float | None:
         """Events that became due in the last whole second; None before there was one."""
@@ -191,6 +199,9 @@ class MapeLoop:
 
     async def _decide(self, moment: Moment) -> None:
         """1. forecast, 2. hold what cannot be judged, 3. estimate, 4. plan, 5. execute, 6. write down."""
+        if moment == "timetable":
+            await self._take_step()
+            return
         policy = self._config.policy
         # who corrects asks beside its decisions all the time, and must not wait for a predictor that hangs
         wanted = policy.forecasts and (self._newest is None or not policy.corrects)
@@ -204,13 +215,30 @@ class MapeLoop:
         self._estimates = estimate(self._config.shape, interval, self._estimates, self._config.benchmark)
         situation = self._situation(moment, interval)
         plan = self._plan(situation)
+        self._memory = plan.memory
         if not plan.held:
             self._recent.append({name: bolt.allowed for name, bolt in plan.bolts.items()})
             self._expected = plan.rate
+            self._steps = deque((uptime + step.after_seconds, step) for step in plan.timetable)
         acts, version = await self._execute(moment, plan)
         self._write(moment, uptime, situation, plan, _Done(acts, version or interval.versions[1]))
 
+    async def _take_step(self) -> None:
+        """What the last plan laid down for now; of several that are due the last one counts."""
+        due = self._steps[0]
+        while self._steps and self._steps[0][0] <= self._uptime + _near(1.0):
+            due = self._steps.popleft()
+        interval = self._monitor.interval(self._config.settings.interval_seconds)
+        if interval is None or self._problem:
+            return  # a loss is being repaired, and the next plan knows more
+        active = {name: interval.bolts[name].active for name in due[1].replicas}
+        plan = Plan({name: BoltPlan(active[name], count, count, count) for name, count in due[1].replicas.items()})
+        acts, version = await self._execute("timetable", plan)
+        if acts:
+            self._write("timetable", self._uptime, None, plan, _Done(acts, version or interval.versions[1]))
+
     def _situation(self, moment: Moment, interval: Interval) -> Situation:
+        needs, seconds = self._needs, self._config.settings.interval_seconds
         return Situation(
             moment,
             self._config.shape,
@@ -221,6 +249,10 @@ class MapeLoop:
             self._monitor.samples()[-_ARRIVALS:],
             tuple(self._recent)[-(self._down_plans or _ARRIVALS) :],
             next((made for made in reversed(self._made) if made.made_at <= interval.ended - 1.0 + _A_LITTLE), None),
+            tuple(self._monitor.history)[-needs.history_seconds :] if needs.history_seconds else (),
+            replicas=self._monitor.replicas(seconds) if needs.replicas else {},
+            workers=self._monitor.workers(seconds) if needs.replicas else {},
+            memory=self._memory,
         )
 
     def _plan(self, situation: Situation) -> Plan:
@@ -228,12 +260,14 @@ class MapeLoop:
             plan = self._config.policy.plan(situation, self._options)
             if not isinstance(plan, Plan) or not plan.bolts.keys() <= {bolt.id for bolt in self._config.shape.bolts}:
                 raise InvalidError(f"expected a Plan for bolts of this topology, got {plan!r}")
+            check_plan(plan, {bolt.id for bolt in self._config.shape.bolts})
+            memory = remembered(plan.memory)
         except Exception as error:  # noqa: BLE001 - the control cycle's door: anybody's policy; the last table stands
             held = f"policy {self._config.policy.name!r} raised {type(error).__name__}: {error}"
             if not self._is_said(held):
                 _log.exception("policy %r raised; replicas stay as they are", self._config.policy.name)
-            return Plan({}, held=held)
-        return plan
+            return Plan({}, held=held, memory=situation.memory)
+        return plan if memory is plan.memory else replace(plan, memory=memory)
 
     async def _execute(self, moment: Moment, plan: Plan) -> tuple[dict[str, Act], int]:
         wanted: dict[str, int] = {}
@@ -243,11 +277,13 @@ class MapeLoop:
             bolt = plan.bolts[name]
             if name in self.held:
                 acts[name] = Act(bolt.active, bolt.replicas, bolt.active, Outcome.HELD)
+            elif change and plan.reconfigure == "restart":
+                acts[name] = Act(bolt.active, bolt.replicas, bolt.active, Outcome.FAILED, NO_RESTART)
             elif change:
                 wanted[name] = min(max(1, bolt.replicas), pools[name])
         if not wanted:
             return acts, 0
-        stay = frozenset() if moment == "cycle" else frozenset(name for name in wanted if not _saturated(plan, name))
+        stay = frozenset() if moment != "correction" else frozenset(name for name in wanted if not _saturated(plan, name))
         done, version = await self._actuator.set_replicas(wanted, stay)
         return {**acts, **done}, version
 
@@ -271,9 +307,14 @@ class MapeLoop:
             if act.before != act.after:
                 _log.info("bolt %s: %d -> %d active, table %d, %s %d", name, act.before, act.after, done.version, moment, self._number)
         now, policy = self._clock.wall(), self._config.policy.name
-        notes = _notes(situation)
+        seen = 0 if situation is None else len(situation.history)
+        if situation is not None and situation.history:
+            # only what is new; a replay puts it together again
+            told, self._told = self._told, situation.history[-1].ended
+            situation = replace(situation, history=tuple(second for second in situation.history if second.ended > told))
+        notes, options = _notes(situation), self._written_options
         self.last = Record(
-            self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, notes, options=self._written_options
+            self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, notes, options=options, history=seen
         )
         self._config.log(self.last)
 

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.api.bolt import Step
 from pasps.config import merged
-from pasps.control.situation import BoltInterval, BoltShape, Interval, SpoutInterval, TopologyShape
+from pasps.control.situation import (
+    BoltInterval,
+    BoltSecond,
+    BoltShape,
+    Interval,
+    ReplicaInterval,
+    Second,
+    SpoutInterval,
+    TopologyShape,
+    WorkerInterval,
+)
 from pasps.metrics import ComponentStats, Stats
 
 SAMPLES = 100
@@ -21,6 +31,8 @@ SAMPLES = 100
 _SLACK = 0.25
 """An interval may begin this share of a second late: snapshots are not taken on the dot."""
 _ROUNDING = 1e-6
+_EARLY = 0.1
+"""A second of the history may end so early: snapshots are not taken on the dot."""
 _KEPT = 100
 """Snapshots that are kept of an interval, about."""
 _PATIENCE_SECONDS = 10.0
@@ -55,12 +67,17 @@ def _useful(plan: ComponentPlan, blueprint: Blueprint) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the topology runs on, as of a snapshot. `busy_seconds` and `all_seconds` are cumulative CPU times; None: not known."""
+    """What the topology runs on, as of a snapshot. `busy_seconds` and `all_seconds` are cumulative CPU times; None: not known.
+
+    `hosts` of the workers and the `host_cores` of each host, where somebody asks for them.
+    """
 
     workers: int
     cores: int
     busy_seconds: float | None = None
     all_seconds: float | None = None
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    host_cores: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +100,15 @@ class Monitor:
     snapshot before that to the first one after it belongs to no second and to no interval.
     """
 
-    def __init__(self, shape: TopologyShape) -> None:
+    def __init__(self, shape: TopologyShape, history_seconds: int = 0) -> None:
+        """`history_seconds`: of how many seconds `history` tells."""
         self.shape = shape
+        self.history: deque[Second] = deque(maxlen=history_seconds)
+        """The numbers of each of the last seconds, newest last; what is left out is in none of them."""
+        self._mark: _Seen | None = None
+        """Where the newest second of the history ended, or the first one begins."""
+        self._mark_at = 0.0
+        """When the next one ends."""
         self._snapshots: deque[_Seen] = deque()
         self._course: deque[tuple[float, float]] = deque()
         self._samples: tuple[float, ...] = ()
@@ -106,11 +130,13 @@ class Monitor:
             self._left_out_seconds += seen.uptime - since
             self._left_out = (seen.uptime, again)
             self._snapshots.clear()
+            self._mark = None
             problem = f"the input since {since:.1f} s is left out: {again}"
         if len(self._snapshots) > 1 and self._snapshots[-1].uptime - self._snapshots[-2].uptime < keep_seconds / _KEPT:
             self._snapshots.pop()  # a long interval needs no begin for each of its seconds, and a snapshot of large pools is large
         self._snapshots.append(seen)
         self._samples = self._sampled(seen)
+        self._add_second(seen)
         oldest = seen.uptime - keep_seconds - 1.0
         while len(self._snapshots) > 2 and self._snapshots[1].uptime <= oldest:
             self._snapshots.popleft()
@@ -172,14 +198,47 @@ class Monitor:
         if len(self._snapshots) < 2:
             return None
         self._intervals += 1
+        begin, end = self._ends(seconds)
+        again, why = self._left_out
+        return _interval(self.shape, begin, end, self._intervals, why if begin.uptime == again else "")
+
+    def _ends(self, seconds: float) -> tuple[_Seen, _Seen]:
         end = self._snapshots[-1]
         begin = self._snapshots[0]
         for snapshot in self._snapshots:
             if snapshot.uptime > end.uptime - seconds + _SLACK or snapshot is end:
                 break
             begin = snapshot
-        again, why = self._left_out
-        return _interval(self.shape, begin, end, self._intervals, why if begin.uptime == again else "")
+        return begin, end
+
+    def replicas(self, seconds: float) -> dict[str, dict[int, ReplicaInterval]]:
+        """Of each bolt its replicas in the same interval; there must be one."""
+        begin, end = self._ends(seconds)
+        old, new = begin.stats.components, end.stats.components
+        return {bolt.id: _replica_intervals(bolt, old[bolt.id], new[bolt.id]) for bolt in self.shape.bolts}
+
+    def workers(self, seconds: float) -> dict[str, WorkerInterval]:
+        """The live workers in the same interval; there must be one."""
+        begin, end = self._ends(seconds)
+        old, new, machine = begin.stats.cpu_seconds, end.stats.cpu_seconds, end.machine
+        found = {}
+        for worker in sorted({*new, *machine.hosts}):
+            host = machine.hosts.get(worker)
+            # of a process that began within the interval, or took over another's place, all of it is of the interval
+            used = None if worker not in new else new[worker] - (old.get(worker, 0.0) if old.get(worker, 0.0) <= new[worker] else 0.0)
+            found[worker] = WorkerInterval(host, None if host is None else machine.host_cores.get(host), used)
+        return found
+
+    def _add_second(self, seen: _Seen) -> None:
+        """One more second of the history, when the snapshot ends it."""
+        if not self.history.maxlen:
+            return
+        if self._mark is None:
+            self._mark, self._mark_at = seen, seen.uptime + 1.0
+        elif seen.uptime >= self._mark_at - _EARLY:
+            self.history.append(_second(self.shape, self._mark, seen))
+            self._mark = seen
+            self._mark_at += int(seen.uptime + _EARLY - self._mark_at) + 1.0
 
 
 def _read_off(course: Iterable[tuple[float, float]], times: Iterable[float]) -> list[float]:
@@ -226,6 +285,27 @@ def _bolt(old: ComponentStats, new: ComponentStats) -> BoltInterval:
     processed = max(0, new.executed - old.executed)
     seconds = max(0.0, new.execute_seconds * new.executed - old.execute_seconds * old.executed)
     return BoltInterval(received, processed, new.queued, new.active, seconds if processed else 0.0, _replicas(old, new), new.blocks)
+
+
+def _second(shape: TopologyShape, begin: _Seen, end: _Seen) -> Second:
+    bolts = {}
+    for bolt in shape.bolts:
+        did = _bolt(begin.stats.components[bolt.id], end.stats.components[bolt.id])
+        cpu = None if bolt.waits or did.blocks else did.seconds
+        bolts[bolt.id] = BoltSecond(sum(did.received.values()), did.processed, did.queued, did.active, did.seconds, cpu)
+    due = sum(end.due.values()) - sum(begin.due.values())
+    return Second(end.uptime, end.uptime - begin.uptime, due, bolts)
+
+
+def _replica_intervals(bolt: BoltShape, old: ComponentStats, new: ComponentStats) -> dict[int, ReplicaInterval]:
+    did = _replicas(old, new)
+    waits = bolt.waits or new.blocks
+    found = {}
+    for index, replica in new.replicas.items():
+        processed, seconds = did.get(index, (0, 0.0))
+        cpu = None if waits else seconds
+        found[index] = ReplicaInterval(replica.worker, replica.state, processed, seconds, cpu, replica.queued)
+    return found
 
 
 def _replicas(old: ComponentStats, new: ComponentStats) -> dict[int, tuple[int, float]]:

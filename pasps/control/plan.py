@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Literal
 
 
 class Clamp(StrEnum):
@@ -67,12 +68,31 @@ class BoltPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """Replicas by bolt, some seconds after the plan that it is part of was made."""
+
+    after_seconds: float
+    replicas: Mapping[str, int]
+
+
+Reconfigure = Literal["pool", "restart"]
+"""How a change is made: by activating replicas of the pool, or by starting all workers anew, as Storm's rebalance does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """One decision. `input` is λ̂_G of the interval to come; `held` says why nothing is to change, if so."""
+    """One decision. `input` is λ̂_G of the interval to come; `held` says why nothing is to change, if so.
+
+    `memory` is any JSON value, given back in the next situation. `timetable` are further steps, taken when they are due unless
+    another plan was made meanwhile that is not held.
+    """
 
     bolts: Mapping[str, BoltPlan]
     input: float | None = None
     held: str = ""
+    memory: Any = None
+    timetable: tuple[Step, ...] = ()
+    reconfigure: Reconfigure = "pool"
 
     @property
     def rate(self) -> float | None:

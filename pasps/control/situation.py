@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Final, Literal
 
-Moment = Literal["cycle", "correction"]
-"""A decision at the end of an interval td, or one in between."""
+Moment = Literal["cycle", "correction", "timetable"]
+"""A decision at the end of an interval td, one in between, or a step that the last plan laid down and no policy is asked for."""
+
+INPUT: Final = ""
+"""The series of what becomes due at all spouts together; a bolt's series, what it receives, has the bolt's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,52 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class BoltSecond:
+    """A bolt in one second: what it received and finished, what was queued and how many replicas were active at its end.
+
+    `seconds` are those that its replicas spent; `cpu` the same as CPU time, None where they wait: then nobody can tell.
+    """
+
+    received: int
+    processed: int
+    queued: int
+    active: int
+    seconds: float = 0.0
+    cpu: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought."""
+
+    ended: float
+    seconds: float
+    due: float
+    bolts: Mapping[str, BoltSecond]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaInterval:
+    """A replica in the interval: where it is, what it finished, the seconds and CPU seconds (None: not known) of that, its queue."""
+
+    worker: str
+    state: str
+    processed: int
+    seconds: float
+    cpu: float | None
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInterval:
+    """A worker's process in the interval: its host, the cores that it may use there, and the CPU seconds it used; None: not known."""
+
+    host: str | None
+    cores: int | None
+    cpu: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionTime:
     """et_i, and where it comes from: the benchmark's file, this interval (live), an earlier one (last), or nowhere."""
 
@@ -160,6 +209,10 @@ class Situation:
     `interval` is the last whole td; in a correction, the last td seconds or as much as there was. `arrivals` are the events that
     became due in each of the last seconds, `recent` what the last decisions asked for by bolt before any delay; newest last.
     `judged` is the newest forecast that already spoke of the last second: by it forecasts are judged.
+
+    What follows is there for policies whose `Needs` ask for it. `history` are the last seconds, newest last; `bolt_forecasts` those
+    of what each bolt receives; `replicas`, by bolt and index, and `workers` are of the interval. `memory` is what the policy's last
+    plan left, as JSON reads it; None before the first.
     """
 
     moment: Moment
@@ -171,3 +224,13 @@ class Situation:
     arrivals: tuple[float, ...] = ()
     recent: tuple[Mapping[str, int], ...] = ()
     judged: Forecast | None = None
+    history: tuple[Second, ...] = ()
+    bolt_forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    replicas: Mapping[str, Mapping[int, ReplicaInterval]] = field(default_factory=dict)
+    workers: Mapping[str, WorkerInterval] = field(default_factory=dict)
+    memory: Any = None
+
+    @property
+    def forecasts(self) -> dict[str, Forecast]:
+        """By series: that of the input, under `INPUT`, and those of the bolts."""
+        return ({} if self.forecast is None else {INPUT: self.forecast}) | dict(self.bolt_forecasts)

@@ -61,6 +61,7 @@ def stats_of(
         due=sum(component.due for component in components.values()),
         latency=latency,
         recent_latency=Latency.of(latency if earlier is None else latency.since(earlier)),
+        cpu_seconds={name: counts.cpu_seconds for name, counts in living.items() if counts.cpu_seconds is not None},
     )
 
 

@@ -84,6 +84,7 @@ class Elastic:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking = False
         self._corrects = policy.corrects
+        self._places = policy.needs.replicas
         self._sampled = 0.0
         self._machine: Machine | None = None
 
@@ -206,7 +207,9 @@ class Elastic:
             self._keep(self._loop.refresh_forecast())
 
     def _machine_now(self) -> Machine:
-        return machine_of(len(self._master.publisher.table.workers), self._master.workforce.cores())
+        workforce = self._master.workforce
+        hosts = workforce.hosts() if self._places else None
+        return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
 
     def _sample(self, stats: Stats, expected: float | None) -> None:
         """A sample a second, however often it ticks."""

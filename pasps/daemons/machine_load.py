@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pasps.cluster.launcher import usable_cores
@@ -13,11 +14,11 @@ _COUNTERS = Path("/proc/stat")
 _IDLE = (3, 4)  # idle, and waiting for a disk
 
 
-def machine_of(workers: int, cores_by_host: Mapping[str, int]) -> Machine:
-    """What workers run on that are on these hosts. How busy other machines are is not known here."""
-    if set(cores_by_host) <= {socket.gethostname()}:
-        return machine_now(workers)
-    return Machine(workers, sum(cores_by_host.values()))
+def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[str, str] | None = None) -> Machine:
+    """What workers run on that are on these hosts. How busy other machines are is not known here. `hosts` of workers, if asked for."""
+    here = set(cores_by_host) <= {socket.gethostname()}
+    machine = machine_now(workers) if here else Machine(workers, sum(cores_by_host.values()))
+    return machine if hosts is None else replace(machine, hosts=hosts, host_cores=cores_by_host)
 
 
 def machine_now(workers: int) -> Machine:

@@ -19,7 +19,7 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.component import LOGGER
-from pasps.clock import SystemClock
+from pasps.clock import SystemClock, process_seconds
 from pasps.config import Settings
 from pasps.daemons.control_reports import ControlReports
 from pasps.daemons.event_loop import new_event_loop
@@ -48,6 +48,7 @@ from pasps.daemons.step_loop import StepLoop, fail
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import EmitError, PaspsError
 from pasps.ids import IdSource
+from pasps.metrics import WorkerCounts
 from pasps.runtime.reports import Throttle, plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
 from pasps.runtime.worker import GARBAGE_THRESHOLDS, Worker
@@ -142,7 +143,7 @@ class WorkerProcess:
             else:
                 self._worker.deactivate()
         elif isinstance(message, Cut):
-            self._control.send(Counts(message.k, take_counts(self._worker, self._incarnation)))
+            self._control.send(Counts(message.k, self._counts()))
         elif isinstance(message, Finish):
             self._worker.finish(message.component)
         elif isinstance(message, Fence):
@@ -258,7 +259,12 @@ class WorkerProcess:
         signature = activity(self._worker)
         if signature != self._last:
             self._last = signature
-            self._control.send(Counts(0, take_counts(self._worker, self._incarnation)))
+            self._control.send(Counts(0, self._counts()))
+
+    def _counts(self) -> WorkerCounts:
+        counts = take_counts(self._worker, self._incarnation)
+        counts.cpu_seconds = process_seconds()
+        return counts
 
     def _close(self) -> None:
         if self._listener is not None:  # else it has not begun

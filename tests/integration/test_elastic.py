@@ -12,9 +12,12 @@ import psutil
 import pytest
 
 from pasps import LocalCluster, RunningTopology
+from pasps.control import policies
 from pasps.control.decision_log import replayed
-from pasps.control.explain import explained
-from pasps.control.policies import policy_named
+from pasps.control.explain import explained, replay
+from pasps.control.plan import BoltPlan, Plan
+from pasps.control.policies import Needs, Policy, policy_named
+from pasps.control.situation import Situation
 from tests.integration.elastic_topologies import BOLTS, POOL, Course, Line
 from tests.integration.running import finish, kill, no_children, rows, spout_worker, until, until_replaced
 
@@ -64,6 +67,31 @@ def test_replicas_follow_a_bursty_trace_while_the_predictor_dies_and_comes_back(
     assert all(1 <= bolt.active <= POOL for sample in course.samples for bolt in sample.bolts.values())
     policy = policy_named("pa-sps")
     assert all(replayed(record, policy) == record.plan for record in course.records)
+
+
+def test_a_policy_gets_what_it_asks_for_and_its_decisions_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each second of each bolt, the CPU time of workers, and what it remembers."""
+
+    def plan(situation: Situation, options: object) -> Plan:
+        seconds = [second.bolts["first"].processed for second in situation.history]
+        now = {bolt.id: situation.interval.bolts[bolt.id].active for bolt in situation.shape.bolts}
+        return Plan({name: BoltPlan(count, count, count, count) for name, count in now.items()}, memory=[seconds, situation.memory][:1])
+
+    looking = Policy("looking", "a test's own", plan, needs=Needs(history_seconds=4, replicas=True))
+    monkeypatch.setitem(policies.BUILT_IN, "looking", looking)
+    course = Course(tmp_path, [60] * 8, "looking")
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Line, config=course.conf, control=course.control)
+        check_everything_is_there(running, course, tmp_path)
+        workers = {worker.id for worker in running.workers}
+    seen = [record.situation for record in course.records if record.situation is not None]
+    assert {worker for situation in seen for worker in situation.workers} == workers
+    assert all(worker.cpu is not None and worker.cpu >= 0 for situation in seen for worker in situation.workers.values())
+    assert all(worker.host is not None and (worker.cores or 0) > 0 for situation in seen for worker in situation.workers.values())
+    assert {replica.worker for situation in seen for replica in situation.replicas["sink"].values()} <= workers
+    assert sum(second.bolts["first"].processed for situation in seen for second in situation.history) > 300
+    lines, same = replay(course.records, lambda name: looking)
+    assert same, lines
 
 
 @pytest.mark.parametrize("policy", ["pasps", "presps"])

@@ -15,6 +15,8 @@ from pasps.control.policies.options import NoOptions, keys_of, options_of
 from pasps.control.situation import PolicySettings, Situation
 from pasps.errors import InvalidError
 
+MOST_HISTORY = 3600
+"""Seconds of history that a policy may ask for."""
 INTERVAL: None = None
 """As a horizon: as far as the interval td is long."""
 
@@ -24,13 +26,15 @@ class Needs:
     """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
 
     `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `history_seconds`: for how many seconds
-    back it gets the numbers of each second. `per_bolt_series`: forecasts of what each bolt receives, besides that of the input.
+    back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
+    of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
     `warm_up`: how many seconds of the first interval it must have seen before it decides for the first time; None: all of it.
     """
 
     horizon_seconds: float | None = 0.0
     history_seconds: int = 0
+    replicas: bool = False
     per_bolt_series: bool = False
     quantiles: tuple[float, ...] = ()
     corrects: bool = False
@@ -42,6 +46,8 @@ class Needs:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InvalidError(f"Needs: expected {name} of at least 0, got {value!r}")
+        if self.history_seconds > MOST_HISTORY:
+            raise InvalidError(f"Needs: expected history_seconds of at most {MOST_HISTORY}, got {self.history_seconds}")
         if not all(0 < quantile < 1 for quantile in self.quantiles):
             raise InvalidError(f"Needs: expected quantiles between 0 and 1, got {self.quantiles!r}")
         if self.horizon_seconds == 0 and (self.quantiles or self.per_bolt_series):
