@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
-from pasps.control.situation import Forecast
+from pasps.control.situation import INPUT, Forecast
 from pasps.errors import InvalidError, PredictorError
 
 _log = logging.getLogger(__name__)
@@ -42,6 +43,24 @@ class Predictor(Protocol):
         Raises:
             PredictorError: says why there are none.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a model says of one series: each step's mean, and quantiles of the running sum by quantile, as far as it knows them."""
+
+    mean: tuple[float, ...]
+    cumulative_quantiles: Mapping[float, tuple[float, ...]] = field(default_factory=dict)
+
+
+@runtime_checkable
+class SeriesPredictor(Protocol):
+    """A `Predictor` that is asked for several series at once, and for quantiles."""
+
+    async def predict_series(
+        self, series: Mapping[str, Sequence[float]], horizon: int, quantiles: Sequence[float]
+    ) -> Mapping[str, Prediction]:
+        """As `Predictor.predict`, of each series; one of which the model can say nothing is left out."""
 
 
 def basic_predictions(samples: Sequence[float], interval: int, horizon: int) -> tuple[float, ...]:
@@ -109,6 +128,65 @@ class Forecaster:
         self._take("predictor", f"forecasts of {self._model!r} are used again")
         return self._last_good
 
+    async def forecast_series(
+        self, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> Mapping[str, Forecast]:
+        """Of each series the best forecast there is; one without samples is left out. `INPUT` goes down the ladder, others to basic.
+
+        A predictor that takes several series is asked once, for the quantiles too. Another is asked for one after the other, within
+        the time of one, and nobody knows quantiles.
+        """
+        found: dict[str, Forecast] = {}
+        many = self._predictor if isinstance(self._predictor, SeriesPredictor) else None
+        given = {name: samples for name, samples in series.items() if samples}
+        if many is not None and given:
+            found = await self._forecast_many(many, given, seconds, now, quantiles)
+        elif INPUT in given:
+            forecast = await self.forecast(given[INPUT], seconds, now)
+            found = {} if forecast is None else {INPUT: forecast}
+        why = "the predictor says nothing of this series" if many is not None else ""
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                for name in given.keys() - found.keys() if many is None and self.rung == "predictor" else ():
+                    with suppress(PredictorError):
+                        predictions = await self._ask(given[name], self._horizon(seconds))
+                        found[name] = Forecast(now, predictions, self._model)
+        except TimeoutError:
+            why = f"the predictor had no time for it within {self._deadline_seconds:g} s"
+        for name in given.keys() - found.keys():
+            predictions = basic_predictions(given[name], math.ceil(seconds), self._horizon(seconds))
+            found[name] = Forecast(now, predictions, BASIC, BASIC, why)
+        return {name: found[name] for name in given}
+
+    async def _forecast_many(
+        self, predictor: SeriesPredictor, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> dict[str, Forecast]:
+        horizon = self._horizon(seconds)
+        self.note = ""
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                answer = await predictor.predict_series(series, horizon, quantiles)
+            made = {name: self._made(now, answer[name], horizon) for name in series if name in answer}
+            if INPUT in series and INPUT not in made:
+                raise PredictorError("the predictor says nothing of the input")
+        except TimeoutError:
+            error = PredictorError(f"the predictor did not answer within {self._deadline_seconds:g} s")
+        except PredictorError as raised:
+            error = raised
+        else:
+            self._last_good = made.get(INPUT, self._last_good)
+            self._take("predictor", f"forecasts of {self._model!r} are used again")
+            return made
+        return {INPUT: self._without(error, series[INPUT], seconds, now)} if INPUT in series else {}
+
+    def _made(self, now: float, prediction: Prediction, horizon: int) -> Forecast:
+        sums: dict[float, tuple[float, ...]] = {}
+        for quantile, values in prediction.cumulative_quantiles.items():
+            if len(values) != horizon or not all(math.isfinite(value) for value in values):
+                raise PredictorError(f"the predictor's quantile {quantile:g} is no {horizon} finite numbers")
+            sums[quantile] = tuple(max(0.0, float(value)) for value in values)
+        return Forecast(now, self._checked(prediction.mean, horizon), self._model, quantiles=_in_order(sums))
+
     def _horizon(self, seconds: float) -> int:
         return math.ceil(seconds + self._deadline_seconds)
 
@@ -172,6 +250,13 @@ def _check_enough(samples: Sequence[float], model: str, predictor: Predictor) ->
     least = predictor.least_samples
     if least is not None and len(samples) < least:
         raise PredictorError(f"the model {model!r} needs {least} samples, there are {len(samples)}", quiet=True)
+
+
+def _in_order(sums: Mapping[float, tuple[float, ...]]) -> dict[float, tuple[float, ...]]:
+    """Quantiles that do not cross: step by step the least belongs to the least."""
+    known = sorted(sums)
+    steps = [sorted(values) for values in zip(*(sums[quantile] for quantile in known), strict=True)]
+    return {quantile: tuple(values[place] for values in steps) for place, quantile in enumerate(known)}
 
 
 def _read(request: asyncio.Task[tuple[float, ...]]) -> None:

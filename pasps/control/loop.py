@@ -10,7 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pasps.clock import Clock
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
@@ -21,7 +21,7 @@ from pasps.control.plan import BoltPlan, Plan, Step
 from pasps.control.plan_checks import NO_RESTART, check_plan, remembered
 from pasps.control.policies.options import written as written_options
 from pasps.control.policies.policy import Policy
-from pasps.control.situation import Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
+from pasps.control.situation import INPUT, Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
 from pasps.errors import InvalidError
 from pasps.metrics import Stats
 
@@ -44,6 +44,19 @@ class Forecasts(Protocol):
         """Events of each second from `now` until `seconds` after it answers; None: nobody can tell.
 
         Never raises, and keeps its own deadline.
+        """
+
+
+@runtime_checkable
+class SeriesForecasts(Protocol):
+    """Who forecasts several series at once, and says how sure it is, for policies that need either."""
+
+    async def forecast_series(
+        self, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> Mapping[str, Forecast]:
+        """Of each series as `Forecasts.forecast`, with those quantiles of its running sums where they are known.
+
+        A series of which nobody can tell anything is left out. `INPUT` is the input's name, others are those of bolts.
         """
 
 
@@ -90,7 +103,11 @@ class MapeLoop:
         self._needs = needs = config.policy.needs
         self._monitor = Monitor(config.shape, max(needs.history_seconds, SAMPLES if needs.per_bolt_series else 0))
         self._estimates = Estimates()
+        self._series = forecasts if isinstance(forecasts, SeriesForecasts) else None
+        if self._series is None and (needs.per_bolt_series or needs.quantiles):
+            raise InvalidError(f"policy {config.policy.name!r} needs forecasts of several series or quantiles; nobody here makes them")
         self._newest: Forecast | None = None
+        self._of_bolts: Mapping[str, Forecast] = {}
         self._made: deque[Forecast] = deque(maxlen=_FORECASTS)
         self._expected: float | None = None
         self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, self._down_plans))
@@ -170,8 +187,7 @@ class MapeLoop:
         self._asking = True
         began = self._clock.now()
         try:
-            td = self._config.settings.interval_seconds
-            self._newest = await self._forecasts.forecast(self._monitor.samples(), td, self._uptime)
+            await self._ask_for(self._needs.horizon(self._config.settings.interval_seconds))
             if self._newest is not None:
                 self._made.append(self._newest)
         finally:
@@ -179,6 +195,19 @@ class MapeLoop:
             ended = self._clock.now()
             # a model that takes long to fit must not take the cores from the bolts
             self._ask_at = ended + _REST * (ended - began)
+
+    async def _ask_for(self, seconds: float) -> None:
+        needs, samples, now = self._needs, self._monitor.samples(), self._uptime
+        if self._series is None or not (needs.per_bolt_series or needs.quantiles):
+            self._newest = await self._forecasts.forecast(samples, seconds, now)
+            return
+        series: dict[str, Sequence[float]] = {INPUT: samples}
+        if needs.per_bolt_series and self._monitor.history:
+            for bolt in self._config.shape.bolts:
+                series[bolt.id] = [second.bolts[bolt.id].received / second.seconds for second in self._monitor.history][-SAMPLES:]
+        found = await self._series.forecast_series(series, seconds, now, needs.quantiles)
+        self._newest = found.get(INPUT)
+        self._of_bolts = {name: forecast for name, forecast in found.items() if name != INPUT}
 
     # ---- plan and execute
 
@@ -250,6 +279,7 @@ class MapeLoop:
             tuple(self._recent)[-(self._down_plans or _ARRIVALS) :],
             next((made for made in reversed(self._made) if made.made_at <= interval.ended - 1.0 + _A_LITTLE), None),
             tuple(self._monitor.history)[-needs.history_seconds :] if needs.history_seconds else (),
+            bolt_forecasts=self._of_bolts,
             replicas=self._monitor.replicas(seconds) if needs.replicas else {},
             workers=self._monitor.workers(seconds) if needs.replicas else {},
             memory=self._memory,

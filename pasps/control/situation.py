@@ -169,24 +169,70 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Events expected to become due in each second after `made_at` (the topology's uptime). `why` it is not the predictor's own."""
+    """Events expected in each step of `step_seconds` after `made_at` (the topology's uptime). `why` it is not the predictor's own.
+
+    `quantiles`, of the running sum: at 0.9, step by step, what so many steps together exceed in one case of ten. Those of single
+    steps could not be added up. Empty: nobody said how sure it is.
+    """
 
     made_at: float
     predictions: tuple[float, ...]
     model: str
     source: Literal["predictor", "last good", "basic"] = "predictor"
     why: str = ""
+    step_seconds: float = 1.0
+    quantiles: Mapping[float, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """What is expected of each step: `predictions`."""
+        return self.predictions
 
     def total(self, now: float, seconds: float) -> float:
         """Events expected in the `seconds` after `now`. What lies beyond the predictions is as their mean."""
         if not self.predictions:
             return 0.0
-        begin = max(0.0, now - self.made_at)
-        end, whole, last = begin + seconds, 0.0, float(len(self.predictions))
+        begin = max(0.0, now - self.made_at) / self.step_seconds
+        end, whole, last = begin + seconds / self.step_seconds, 0.0, float(len(self.predictions))
         for index in range(int(min(begin, last)), math.ceil(min(end, last))):
             whole += self.predictions[index] * (min(end, index + 1.0) - max(begin, float(index)))
         beyond = end - max(begin, last)
         return whole + max(0.0, beyond) * sum(self.predictions) / last
+
+    def total_at(self, quantile: float, now: float, seconds: float) -> float:
+        """What the events of the `seconds` after `now` exceed with a probability of 1 - `quantile`; never below 0.
+
+        Between the quantiles that are there it is on the line, outside of them as at the last one; without any it is `total`.
+        When time has passed since it was made, it is off what is expected by as much as a sum of that length was then, or by the
+        span's part of what the sum up to its end is, whichever is more.
+        """
+        expected = self.total(now, seconds)
+        if not self.quantiles or not self.predictions or seconds <= 0:
+            return expected
+        end = max(0.0, now - self.made_at) + seconds
+        offs = (self._off(quantile, seconds), self._off(quantile, end) * seconds / end)
+        return max(0.0, expected + max(offs, key=abs))
+
+    def _off(self, quantile: float, seconds: float) -> float:
+        """By how much that quantile of the first `seconds` lies above what is expected of them."""
+        known = sorted(self.quantiles)
+        above = next((place for place, each in enumerate(known) if each >= quantile), len(known) - 1)
+        high = known[above]
+        low = known[above - 1] if above > 0 and high > quantile else high
+        found = [_read_off(self.quantiles[each], seconds / self.step_seconds) for each in (low, high)]
+        part = min(1.0, (quantile - low) / (high - low)) if high > low else 0.0
+        steps = min(seconds, len(self.predictions) * self.step_seconds)
+        off = found[0] + part * (found[1] - found[0]) - self.total(self.made_at, steps)
+        return off * seconds / steps
+
+
+def _read_off(sums: tuple[float, ...], steps: float) -> float:
+    """The running sum after so many steps, between two of them on the line, beyond the last one as there."""
+    whole = int(steps)
+    if whole >= len(sums):
+        return sums[-1]
+    before = sums[whole - 1] if whole else 0.0
+    return before + (sums[whole] - before) * (steps - whole)
 
 
 @dataclass(frozen=True, slots=True)
