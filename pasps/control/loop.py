@@ -33,6 +33,8 @@ _FORECASTS = 20
 _A_LITTLE = 0.1
 _REST = 10.0
 """Between the cycles, asking for a forecast may take this small a part of the time: one in ten."""
+_PAUSE = 0.8
+"""Nor does anybody ask sooner after it was asked, however often the policy corrects: samples are of seconds."""
 _NEAR = 0.4
 """A moment this part of a second (of its pace, if that is shorter) ahead is taken as here: ticks are not on the dot."""
 
@@ -98,7 +100,7 @@ class MapeLoop:
         self._config = config
         self._options = config.policy.configured(config.settings) if config.options is None else config.options
         self._written_options = written_options(self._options)
-        self._down_plans = getattr(self._options, "scale_down_plans", 0)
+        self._down_plans = getattr(self._options, "scale_down_plans", None) or 0
         self._forecasts, self._actuator, self._clock = forecasts, actuator, clock
         self._needs = needs = config.policy.needs
         self._monitor = Monitor(config.shape, max(needs.history_seconds, SAMPLES if needs.per_bolt_series else 0))
@@ -119,6 +121,8 @@ class MapeLoop:
         self._problem = ""
         self._began: float | None = None
         self._cycle_at = self._correct_at = self._ask_at = 0.0
+        warm_up = needs.warm_up
+        self._warm_up = min(config.settings.interval_seconds, math.inf if warm_up is None else warm_up)
         self._number = 0
         self._deciding = self._asking = False
         self._owed = False
@@ -137,8 +141,7 @@ class MapeLoop:
         self._problem = self._monitor.take(stats, machine, settings.interval_seconds)
         if self._began is None:
             self._began = now
-            warm_up = self._config.policy.warm_up_seconds
-            self._cycle_at = self._correct_at = now + min(settings.interval_seconds, math.inf if warm_up is None else warm_up)
+            self._cycle_at = self._correct_at = now + self._warm_up
         if self._deciding:
             return None
         cycle = now >= self._cycle_at - _near(settings.interval_seconds) or (self._owed and not self._problem)
@@ -150,6 +153,11 @@ class MapeLoop:
             self._correct_at = _following(self._began, settings.correction_seconds, now)
         step = bool(self._steps) and now >= self._steps[0][0] - _near(1.0)
         return "cycle" if cycle else "correction" if correction else "timetable" if step else None
+
+    def hurry(self) -> None:
+        """Something has changed: the next tick is time for a correction, if the policy corrects. The pace goes on as it was."""
+        if self._began is not None and self._uptime >= self._began + self._warm_up:
+            self._correct_at = self._uptime
 
     def arrived(self) -> float | None:
         """Events that became due in the last whole second; None before there was one."""
@@ -194,7 +202,7 @@ class MapeLoop:
             self._asking = False
             ended = self._clock.now()
             # a model that takes long to fit must not take the cores from the bolts
-            self._ask_at = ended + _REST * (ended - began)
+            self._ask_at = max(ended + _REST * (ended - began), began + _PAUSE)
 
     async def _ask_for(self, seconds: float) -> None:
         needs, samples, now = self._needs, self._monitor.samples(), self._uptime

@@ -153,8 +153,14 @@ def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict
 
 def _replicas(replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaStats]:
     found: dict[int, ReplicaStats] = {}
-    for index in sorted({r.replica for r, _ in replicas}):
-        all_of = [(r, alive) for r, alive in replicas if r.replica == index]
+    by_index: dict[int, list[tuple[ReplicaCounts, bool]]] = {}
+    for each in replicas:
+        by_index.setdefault(each[0].replica, []).append(each)
+    for index in sorted(by_index):
+        all_of = by_index[index]
+        if len(all_of) == 1 and all_of[0][1] and all_of[0][0].state != GONE:  # as nearly always: one that lives in one place
+            found[index] = _only(all_of[0][0])
+            continue
         living = [r for r, alive in all_of if alive and r.state != GONE]
         # the one that is not parked speaks for the replica, where it lives in two places for a moment
         speaker = max(living, key=lambda r: (r.state == "ACTIVE", r.state == "DRAINING"), default=all_of[-1][0])
@@ -173,6 +179,22 @@ def _replicas(replicas: list[tuple[ReplicaCounts, bool]]) -> dict[int, ReplicaSt
             kept=sum(r.kept for r in living),
         )
     return found
+
+
+def _only(counts: ReplicaCounts) -> ReplicaStats:
+    executed = sum(counts.executed.values())
+    return ReplicaStats(
+        counts.replica,
+        counts.worker,
+        counts.state,
+        sum(counts.emitted.values()),
+        executed,
+        counts.acked,
+        counts.failed,
+        counts.queued + counts.busy,
+        counts.seconds / executed if executed else 0.0,
+        counts.kept,
+    )
 
 
 IN_FLIGHT = "tracked tuples in flight"

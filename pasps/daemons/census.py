@@ -38,6 +38,8 @@ class Census:
         self._began = clock.now()
         self._cut = 0
         self._answers: dict[int, dict[str, _Answer]] = {}
+        self._asked: dict[int, set[str]] = {}
+        """By cut: the workers that were asked and have not died since."""
         self._dead: list[WorkerCounts] = []
         self._living: dict[str, WorkerCounts] = {}
         self._noted: deque[tuple[float, Histogram]] = deque()
@@ -55,13 +57,13 @@ class Census:
         """
         self._cut += 1
         k, answers = self._cut, self._answers.setdefault(self._cut, {})
-        asked = set(live().workers)
+        asked = self._asked[k] = set(live().workers)
         try:
             for worker in asked:
                 ask(worker, Cut(k))
             await self._news.wait_until(lambda: asked & set(live().workers) <= set(answers), CUT_SECONDS)
         finally:  # whoever asked may have been cancelled
-            del self._answers[k]
+            del self._answers[k], self._asked[k]
         table = live()
         alive = {worker: answer for worker, answer in answers.items() if table.workers.get(worker) == answer.counts.incarnation}
         at = max((a.at for a in alive.values() if any(r.component in self.spouts for r in a.counts.replicas)), default=self._clock.now())
@@ -80,10 +82,13 @@ class Census:
         answers = self._answers.get(message.k)
         if answers is not None:
             answers[link.worker] = _Answer(message.counts, self._clock.now())
-            self._news.tell()
+            if self._asked[message.k] <= answers.keys():  # who waits has nothing to do before the last of them
+                self._news.tell()
 
     def bury(self, link: WorkerLink) -> None:
         """A worker is gone: what it had counted last stays counted."""
+        for asked in self._asked.values():  # nobody waits for its answer
+            asked.discard(link.worker)
         if link.counts is not None:
             link.counts.died()
             self._dead.append(link.counts)

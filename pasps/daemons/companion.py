@@ -43,6 +43,9 @@ class Companion(Protocol):
     def release(self, component: str) -> None:
         """Whoever set them takes that back."""
 
+    def pressed(self, component: str) -> None:
+        """A worker says that more comes to a bolt than its replicas there take. Never blocks."""
+
     def view(self) -> ElasticView:
         """What is known now. From any thread; does not block."""
 

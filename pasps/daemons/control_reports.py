@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pasps.daemons.messages import Applied, Finished, FromWorker, LinkLost, Moved, MoveFailed, Parked, Problem
+from pasps.daemons.messages import Applied, Finished, FromWorker, LinkLost, Moved, MoveFailed, Parked, Pressed, Problem
 
 
 class ControlReports:
@@ -36,6 +36,10 @@ class ControlReports:
     def link_lost(self, peer: str, incarnation: int) -> None:
         """See `Reports`."""
         self._send(LinkLost(peer, incarnation))
+
+    def pressed(self, component: str) -> None:
+        """See `Reports`."""
+        self._send(Pressed(component))
 
     def finished(self, task: int, done: bool) -> None:
         """See `Reports`."""

@@ -86,6 +86,7 @@ class Elastic:
         self._corrects = policy.corrects
         self._places = policy.needs.replicas
         self._sampled = 0.0
+        self._pressed_at = 0.0
         self._machine: Machine | None = None
 
     # ---- the predictor
@@ -165,6 +166,14 @@ class Elastic:
     def release(self, component: str) -> None:
         """Decide about this bolt again."""
         self.hold(component, None)
+
+    def pressed(self, component: str) -> None:
+        """Correct at once, however far off the next correction is: once between two ticks, and only where the policy corrects."""
+        now = self._clock.now()
+        if self._ticking and self._corrects and now >= self._pressed_at + min(SECOND, self._config.settings.plan.correction_seconds):
+            self._pressed_at = now
+            self._loop.hurry()
+            self._keep(self._tick())
 
     def view(self) -> ElasticView:
         """What is known now."""

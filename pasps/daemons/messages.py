@@ -174,6 +174,12 @@ class LinkLost(msgspec.Struct, tag="link_lost"):
     incarnation: int
 
 
+class Pressed(msgspec.Struct, tag="pressed"):
+    """More comes to a bolt than its replicas here take; at most a few times a second of each."""
+
+    component: str
+
+
 class Finished(msgspec.Struct, tag="finished"):
     """A spout task reached the end of its input, or (done False) has something to replay after all."""
 
@@ -200,4 +206,6 @@ class Closed(msgspec.Struct, tag="closed"):
     """Everything is closed; the process ends now."""
 
 
-FromWorker = Hello | Linked | Applied | Parked | Moved | MoveFailed | Problem | LinkLost | Finished | Counts | LogText | Closed | Beat
+FromWorker = (
+    Hello | Linked | Applied | Parked | Moved | MoveFailed | Problem | LinkLost | Pressed | Finished | Counts | LogText | Closed | Beat
+)

@@ -36,6 +36,7 @@ from pasps.daemons.messages import (
     Moved,
     MoveFailed,
     Parked,
+    Pressed,
     Problem,
     Table,
     ToWorker,
@@ -198,6 +199,8 @@ class TopologyMaster:
             case Finished(task, done):
                 (self._finished.add if done else self._finished.discard)(task)
                 self._news.tell()
+            case Pressed(component) if self.elastic is not None:
+                self.elastic.pressed(component)
             case LinkLost() if self.state == "RUNNING":
                 self._keep(self._repair.relink(link.worker, message))
 

@@ -81,6 +81,7 @@ class WorkerProcess:
         self._steps = StepLoop(self._loop, self._fail)
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: tuple[int, ...] = ()
+        self._is_told = False
         self._throttle = Throttle(10.0, 5)
         self.done = False
         """Whether the master has said that it is over."""
@@ -144,6 +145,7 @@ class WorkerProcess:
                 self._worker.deactivate()
         elif isinstance(message, Cut):
             self._control.send(Counts(message.k, self._counts()))
+            self._is_told = True
         elif isinstance(message, Finish):
             self._worker.finish(message.component)
         elif isinstance(message, Fence):
@@ -256,6 +258,10 @@ class WorkerProcess:
 
     def _pulse(self) -> None:
         self._loop.call_later(PULSE_SECONDS, self._pulse)  # first: spouts are asked below, and the next pulse must not depend on them
+        if self._is_told:  # the master has asked meanwhile, and knows all
+            self._is_told = False
+            self._last = ()
+            return
         signature = activity(self._worker)
         if signature != self._last:
             self._last = signature

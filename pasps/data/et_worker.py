@@ -80,6 +80,9 @@ class Errors:
     def link_lost(self, peer: str, incarnation: int) -> None:
         """See `Reports`."""
 
+    def pressed(self, component: str) -> None:
+        """See `Reports`."""
+
     def finished(self, task: int, done: bool) -> None:
         """See `Reports`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf, isfinite
@@ -24,7 +25,8 @@ from pasps.transport.messages import Ask, Gave, Load
 class _Told:
     """What was last said of an inbox; `whole` is what had been done of it when the last whole second ended.
 
-    `replicas` take from it. `again`: a timer is set to say it once more.
+    `replicas` take from it. `again`: a timer is set to say it once more. `waiting` is how long it took to work it off, and from
+    `calm_until` on it may be told again that this grows.
     """
 
     replicas: list[BoltExecutor]
@@ -35,10 +37,18 @@ class _Told:
     whole: int = 0
     rate: int = 0
     again: bool = False
+    waiting: float = 0.0
+    calm_until: float = 0.0
 
 
 _NEAR_SECONDS = 0.005
 """How often a worker looks at its own queues of replicas that wait, for the senders in it: their locality band is as long."""
+
+
+PRESSED_SECONDS = 0.1
+"""What takes longer to work off than this, and longer than a report ago, is told to the controller."""
+_CALM_SECONDS = 0.25
+"""And not again so soon, whatever becomes of it."""
 
 
 class LoadReports:
@@ -48,7 +58,16 @@ class LoadReports:
     queued when it should be done is said again, although nobody had a turn: whoever takes it hangs, or finds no room.
     """
 
-    def __init__(self, hosting: Hosting, keeper: TableKeeper, peers: dict[str, Peer], stepped: set[Executor], call_at: CallAt) -> None:
+    def __init__(
+        self,
+        hosting: Hosting,
+        keeper: TableKeeper,
+        peers: dict[str, Peer],
+        stepped: set[Executor],
+        call_at: CallAt,
+        pressed: Callable[[str], None],
+    ) -> None:
+        """`pressed` is told a bolt to which more comes than its replicas here take, at most four times a second."""
         self._clock = hosting.clock
         self._interval = Settings.from_config(hosting.blueprint.config).load_report_seconds
         self._index = {name: index for index, name in enumerate(hosting.blueprint.components)}
@@ -60,6 +79,7 @@ class LoadReports:
         self._residents = hosting.residents
         self._told: dict[Inbox, _Told] = {}
         self._call_at = call_at
+        self._pressed = pressed
 
     def send_due(self) -> None:
         """Report if the interval is over; called after every pass, so an idle worker reports nothing."""
@@ -140,6 +160,10 @@ class LoadReports:
         self.take(component, load, now)
         for peer in self._peers.values():
             peer.load(load)
+        if load.waiting > max(PRESSED_SECONDS, told.waiting) and now >= told.calm_until:
+            told.calm_until = now + _CALM_SECONDS
+            self._pressed(component)
+        told.waiting = load.waiting
         if inbox.count and not told.again:
             told.again = True
             self._call_at(now + max(self._interval, load.waiting), partial(self._say_again, inbox, told))

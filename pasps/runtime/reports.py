@@ -146,6 +146,9 @@ class Reports(Protocol):
     def link_lost(self, peer: str, incarnation: int) -> None:
         """A connection broke; the peer itself may live."""
 
+    def pressed(self, component: str) -> None:
+        """What waits before a bolt here takes a while, and longer than a moment ago: more comes than its replicas take."""
+
     def finished(self, task: int, done: bool) -> None:
         """A spout task has raised EndOfInput (or, not done any more, has something to replay)."""
 

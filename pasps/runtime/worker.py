@@ -211,7 +211,7 @@ class Worker:
         self._draining = Draining(self.hosting, self.keeper, self.moves, self.peers, reports)
         # what goes to others
         self._courier = AckCourier(self.hosting, self.keeper, self.peers, self.acks, reports)
-        self._loads = LoadReports(self.hosting, self.keeper, self.peers, self.pump.stepped, self.timers.call_at)
+        self._loads = LoadReports(self.hosting, self.keeper, self.peers, self.pump.stepped, self.timers.call_at, reports.pressed)
         self._lending = Lending(self.hosting, self.keeper, self.peers, self.targets)
         self._start_timers()
 

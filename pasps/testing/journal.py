@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-ReportKind = Literal["applied", "parked", "moved", "move_failed", "error", "link_lost", "finished"]
+ReportKind = Literal["applied", "parked", "moved", "move_failed", "error", "link_lost", "pressed", "finished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,10 @@ class WorkerReports:
     def link_lost(self, peer: str, incarnation: int) -> None:
         """See `Reports`."""
         self._add(Report(self._worker, "link_lost", incarnation, text=peer))
+
+    def pressed(self, component: str) -> None:
+        """See `Reports`."""
+        self._add(Report(self._worker, "pressed", component=component))
 
     def finished(self, task: int, done: bool) -> None:
         """See `Reports`."""

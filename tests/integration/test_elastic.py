@@ -94,6 +94,18 @@ def test_a_policy_gets_what_it_asks_for_and_its_decisions_are_made_again(tmp_pat
     assert same, lines
 
 
+def test_a_queue_that_grows_is_seen_to_long_before_the_next_correction(tmp_path: Path) -> None:
+    conf = {"pasps.predictor": "none", "pasps.interval.secs": 1000, "pasps.correction.secs": 500}
+    course = Course(tmp_path, [5] * 4 + [120] * 6, "pasps", **conf)
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Line, config=course.conf, control=course.control)
+        until(lambda: course.moves("first"), "a change that no pace asked for")
+        check_everything_is_there(running, course, tmp_path)
+    corrections = [record.uptime for record in course.records if record.moment == "correction"]
+    assert corrections, "only the first plan was made"
+    assert corrections[0] < 30
+
+
 @pytest.mark.parametrize("policy", ["pasps", "presps"])
 def test_after_a_worker_was_killed_control_goes_on_with_the_right_input(tmp_path: Path, policy: str) -> None:
     """The spout's own worker: its rows come again, which must not look like input."""

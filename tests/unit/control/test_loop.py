@@ -145,7 +145,9 @@ def test_after_a_slow_answer_only_cycles_ask_for_a_while() -> None:
         for _ in range(31):
             await bench.loop.refresh_forecast()
             await bench.step()
-        assert [now for _, _, now in bench.forecasts.asked] == [1.0, 31.0, 31.0], "after ten times as long, and the cycle's own"
+        assert [now for _, _, now in bench.forecasts.asked] == [1.0, 31.0], "the cycle's own; ten times as long is over then"
+        await bench.loop.refresh_forecast()
+        assert [now for _, _, now in bench.forecasts.asked][2:] == [32.0]
 
     asyncio.run(go())
 
@@ -315,3 +317,40 @@ def test_execution_times_that_are_not_chased_are_a_note() -> None:
     bench.run(1)
     (note,) = bench.records[-1].notes
     assert note.startswith("a: oversubscribed: ")
+
+
+# ---- at once
+
+
+def test_a_hurried_tick_is_a_correction_and_the_pace_goes_on() -> None:
+    bench = Bench(CORRECTING, interval_seconds=30, correction_seconds=5.0)
+    bench.run(6)
+    assert bench.moments == [(4, "cycle"), (6, "correction")]
+    bench.loop.hurry()
+    bench.run(6)
+    assert bench.moments[2:] == [(7, "correction"), (11, "correction")]
+
+
+def test_who_does_not_correct_or_has_not_seen_enough_is_not_hurried() -> None:
+    cycles = Bench(PA_SPS, interval_seconds=5)
+    cycles.run(3)
+    cycles.loop.hurry()
+    cycles.run(2)
+    assert cycles.moments == []
+    early = Bench(CORRECTING, interval_seconds=30)
+    early.loop.hurry()
+    early.run(2)
+    early.loop.hurry()
+    early.run(1)
+    assert early.moments == []
+
+
+def test_however_often_it_corrects_a_forecast_is_asked_for_once_a_second() -> None:
+    async def go() -> None:
+        bench = Bench(CORRECTING, interval_seconds=30, correction_seconds=0.25)
+        for _ in range(80):
+            await bench.loop.refresh_forecast()
+            await bench.step(0.25)
+        assert 17 <= len(bench.forecasts.asked) <= 21
+
+    asyncio.run(go())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pasps.activation import first_table
+from pasps.activation import first_table, without_worker
 from pasps.api.blueprint import Blueprint
 from pasps.assignment import Need, place
 from pasps.daemons import census
@@ -169,3 +169,22 @@ def test_a_cut_that_nobody_waits_for_any_more_leaves_nothing_behind() -> None:
     told.tell()  # newer than all of these
     gc.collect()
     assert [ref() for ref in held] == [None, None, None]
+
+
+def test_who_waits_is_woken_by_the_last_answer_also_when_somebody_dies_before_it() -> None:
+    async def go() -> Stats:
+        made: Any = Census(blueprint(), FakeClock())
+        table = first_table(place(NEEDS, ["w0", "w1"]), {"w0": 1, "w1": 1})
+        live = [table]
+        waiting = asyncio.create_task(made.stats(lambda: live[0], lambda worker, cut: None))
+        await asyncio.sleep(0)
+        made.bury(Link("w0"))
+        live[0] = without_worker(table, "w0", {})
+        await asyncio.sleep(0)
+        made.take(Link("w1"), Counts(1, WorkerCounts("w1", 1, 1, [], [], {}, {}, {}, 0.0)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert waiting.done()
+        return await waiting
+
+    assert asyncio.run(go()).complete
