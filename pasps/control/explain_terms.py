@@ -19,7 +19,7 @@ _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
         f"{f'; {count(plan.unmet)} of its events cannot be done in that time' if plan.unmet else ''}"
     ),
     Clamp.DELAYED: lambda plan: (
-        f"{plan.allowed} would do now, but one of the last plans asked for more: {plan.replicas} for the time being"
+        f"{plan.allowed} would do now, but replicas are not given back as soon as that: {plan.replicas} for the time being"
     ),
 }
 _OUTCOMES: Mapping[Outcome, Callable[[Act, int], str]] = {

@@ -18,7 +18,7 @@ class Clamp(StrEnum):
     CAPPED = "CAPPED"
     """The cores, or the workers, cannot carry more; `unmet` says how much of the demand that leaves."""
     DELAYED = "DELAYED"
-    """Scale-down waits until the last plans allow it."""
+    """Scale-down waits: what is given back may soon be needed again."""
 
 
 @dataclass(frozen=True, slots=True)

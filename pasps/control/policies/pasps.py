@@ -14,6 +14,7 @@ from pasps.control.model import Reading, terms
 from pasps.control.plan import BoltPlan, Clamp, Plan
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
+from pasps.control.policies.regret import Pauses
 from pasps.control.situation import BoltShape, Situation
 
 _DAMPING = 0.5
@@ -26,7 +27,8 @@ class Options:
 
     target: float = option(0.8, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=1.5)
     drain_seconds: float = option(1.0, "Time in which queues are to be gone", unit="seconds", above=0)
-    scale_down_plans: int = option(2, "Fewer replicas only when so many plans agree", unit="plans", least=1)
+    change_seconds: float = option(4.0, "What giving a replica back and fetching it again is worth", unit="seconds of a replica", least=0)
+    scale_down_plans: int | None = option(None, "Fewer only when so many plans agree; null: by `change_seconds`", unit="plans", least=1)
 
 
 def plan(situation: Situation, options: Options) -> Plan:
@@ -39,7 +41,9 @@ def plan(situation: Situation, options: Options) -> Plan:
         far = terms(situation, max(events, ahead), Reading(span, target=target, drain_seconds=drain), _waiting(situation))
         near = {bolt.id: far[bolt.id] if _is_bound(bolt, situation) else near[bolt.id] for bolt in situation.shape.bolts}
     asked = within_the_cores(situation, as_asked(situation, near, events))
-    return _scaled_down_later(situation, asked, options.scale_down_plans)
+    if options.scale_down_plans is not None:
+        return _scaled_down_later(situation, asked, options.scale_down_plans)
+    return _scaled_down_by_regret(situation, asked, options.change_seconds)
 
 
 def _expected(situation: Situation, seconds: float) -> float:
@@ -100,9 +104,26 @@ def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
     return Plan(bolts, plan.input)
 
 
+def _scaled_down_by_regret(situation: Situation, plan: Plan, change_seconds: float) -> Plan:
+    """Fewer replicas when it costs less to fetch them again than to keep them (see `regret`)."""
+    now, known = situation.interval.ended, situation.memory or {}
+    bolts: dict[str, BoltPlan] = {}
+    memory = {}
+    for shape in situation.shape.bolts:
+        bolt = plan.bolts[shape.id]
+        pauses = Pauses.of(known.get(shape.id)).after(now, bolt.allowed, bolt.active, situation.settings.correction_seconds)
+        memory[shape.id] = pauses.written()
+        waits = situation.moment == "correction" and _is_bound(shape, situation)
+        most = bolt.active if waits else pauses.kept(now, change_seconds)
+        kept = max(bolt.allowed, min(bolt.active, most))
+        clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
+        bolts[shape.id] = replace(bolt, replicas=kept, clamps=clamps)
+    return replace(plan, bolts=bolts, memory=memory)
+
+
 POLICY = Policy(
     "pasps",
-    "ours: corrects every second from forecast and queues, keeps replicas below full use, within the cores",
+    "ours: corrects all the time from forecast and queues, keeps replicas below full use, within the cores",
     plan,
     Options,
     Needs(horizon_seconds=INTERVAL, corrects=True, warm_up=1.0),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pasps.control.plan import Clamp
+from pasps.control.plan import Clamp, Plan
 from pasps.control.policies.pasps import POLICY
 from pasps.control.situation import BoltInterval, BoltShape, Forecast, Situation
 from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
@@ -29,10 +31,10 @@ def deciding(
     recent: tuple[Mapping[str, int], ...] = ({"a": 1},) * 4,
     **changes: Any,
 ) -> Situation:
-    """One bolt that waits, 0.1 s for an event; `rate` arrived in each of the last seconds. td is 30 s."""
+    """One bolt that waits, 0.1 s for an event; `rate` arrived in each of the last seconds. td is 30 s. It scales down by plans."""
     topology = shape(of)
     what = interval({"s": due(30 * rate)}, {"a": now or did()}, workers=workers, cores=8)
-    given: dict[str, Any] = {"moment": "correction", "arrivals": (rate,) * 10, "judged": ahead, **changes}
+    given: dict[str, Any] = {"moment": "correction", "arrivals": (rate,) * 10, "judged": ahead, "scale_down_plans": 2, **changes}
     return situation(topology, what, known(topology, {"a": et}), ahead, recent=recent, **given)
 
 
@@ -119,6 +121,29 @@ def test_how_many_plans_can_be_set() -> None:
 def test_fewer_plans_than_that_are_not_enough(recent: tuple[Mapping[str, int], ...]) -> None:
     found = plan(deciding(now=did(active=5), recent=recent, scale_down_plans=4)).bolts["a"]
     assert (found.replicas, found.clamps) == (5, (Clamp.DELAYED,))
+
+
+def by_regret(active: int, memory: Any = None, at: float = 100.0, **changes: Any) -> Plan:
+    """What is planned where nothing is needed but one replica."""
+    now = deciding(now=did(active=active), recent=(), scale_down_plans=None, memory=memory, **changes)
+    return plan(replace(now, interval=replace(now.interval, ended=at)))
+
+
+def test_unless_plans_are_counted_a_replica_goes_when_it_was_not_needed_for_as_long_as_a_change_is_worth() -> None:
+    first = by_regret(5)
+    assert (first.bolts["a"].replicas, first.bolts["a"].clamps) == (5, (Clamp.DELAYED,))
+    assert by_regret(5, first.memory, 103.9).replicas == {"a": 5}
+    assert by_regret(5, first.memory, 104.0).replicas == {"a": 1}
+
+
+def test_what_is_left_for_the_next_plan_is_json_and_small() -> None:
+    assert len(json.dumps(by_regret(8).memory)) < 200
+
+
+def test_between_cycles_bound_bolts_are_not_scaled_down_by_regret_either() -> None:
+    memory = by_regret(5, of=KEYED, workers=2).memory
+    assert by_regret(5, memory, 110.0, of=KEYED, workers=2).replicas == {"a": 5}
+    assert by_regret(5, memory, 110.0, of=KEYED, workers=2, moment="cycle").replicas == {"a": 1}
 
 
 def test_scale_up_never_waits() -> None:

@@ -16,7 +16,7 @@ def test_the_documented_defaults() -> None:
         predictor_url=None,
         predictor_token=None,
         forecast_seconds=5.0,
-        plan=PolicySettings(interval_seconds=30.0, correction_seconds=1.0),
+        plan=PolicySettings(interval_seconds=30.0, correction_seconds=0.25),
     )
 
 
