@@ -101,36 +101,50 @@ def _component(
     on_way: Mapping[int, int],
 ) -> ComponentStats:
     routing = table.components[plan.id]
-    executed = sum(sum(r.executed.values()) for r, _ in replicas)
-    seconds = sum(r.seconds for r, _ in replicas)
-    backlogs = [r.backlog for r, alive in replicas if alive and r.backlog is not None]
-    queued = sum(r.queued + r.busy for r, alive in replicas if alive)
+    emitted = executed = acked = failed = errors = queued = kept = unfinished = finishing = 0
+    seconds, blocks = 0.0, False
+    backlog: int | None = None
+    received_by: dict[int, int] = {}
+    executed_by: dict[int, int] = {}
+    for r, alive in replicas:  # one pass: this is done several times a second, for every replica of every bolt
+        emitted += sum(r.emitted.values())
+        seconds += r.seconds
+        acked += r.acked
+        failed += r.failed
+        errors += r.errors
+        for edge, count in r.received.items():
+            received_by[edge] = received_by.get(edge, 0) + count
+        for edge, count in r.executed.items():
+            executed_by[edge] = executed_by.get(edge, 0) + count
+            executed += count
+        if alive:
+            queued += r.queued + r.busy
+            kept += r.kept
+            unfinished += r.unfinished
+            finishing += r.finishing
+            blocks = blocks or (r.blocks and r.state != GONE)
+            if r.backlog is not None:
+                backlog = r.backlog + (backlog or 0)
     return ComponentStats(
         component=plan.id,
-        emitted=sum(sum(r.emitted.values()) for r, _ in replicas),
+        emitted=emitted,
         executed=executed,
-        acked=sum(r.acked for r, _ in replicas),
-        failed=sum(r.failed for r, _ in replicas),
+        acked=acked,
+        failed=failed,
         queued=queued + sum(on_way.get(edge.index, 0) for edge in plan.inputs),
         active=len(routing.active),
         pool=plan.pool,
         execute_seconds=seconds / executed if executed else 0.0,
-        errors=sum(r.errors for r, _ in replicas),
+        errors=errors,
         replicas=_replicas(replicas),
         edges=tuple(
-            EdgeStats(
-                edge.source,
-                edge.stream,
-                sum(r.received.get(edge.index, 0) for r, _ in replicas),
-                sum(r.executed.get(edge.index, 0) for r, _ in replicas),
-            )
-            for edge in plan.inputs
+            EdgeStats(edge.source, edge.stream, received_by.get(edge.index, 0), executed_by.get(edge.index, 0)) for edge in plan.inputs
         ),
-        backlog=sum(backlogs) if backlogs else None,
-        kept=sum(r.kept for r, alive in replicas if alive),
-        unfinished=sum(r.unfinished for r, alive in replicas if alive),
-        finishing=sum(r.finishing for r, alive in replicas if alive),
-        blocks=any(r.blocks for r, alive in replicas if alive and r.state != GONE),
+        backlog=backlog,
+        kept=kept,
+        unfinished=unfinished,
+        finishing=finishing,
+        blocks=blocks,
         **(_input(plan, replicas) if plan.is_spout else {}),
     )
 

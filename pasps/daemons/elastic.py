@@ -173,7 +173,11 @@ class Elastic:
         if self._ticking and self._corrects and now >= self._pressed_at + min(SECOND, self._config.settings.plan.correction_seconds):
             self._pressed_at = now
             self._loop.hurry()
-            self._keep(self._tick())
+            self._keep(self._tick_now())
+
+    async def _tick_now(self) -> None:
+        with suppress(PaspsError):  # the topology ends, or the next tick, which is not far, says what is wrong
+            await self._tick()
 
     def view(self) -> ElasticView:
         """What is known now."""

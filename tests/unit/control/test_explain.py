@@ -181,7 +181,10 @@ def test_a_bolt_that_is_planned_for_a_later_second_says_so() -> None:
             BoltPlan(2, 4, 2, 2, clamps=(Clamp.CAPPED,), unmet=120.5),
             "asks for 4, but the cores, or the workers, carry no more than 2; 120.5 of its events cannot be done in that time",
         ),
-        (BoltPlan(3, 2, 2, 3, clamps=(Clamp.DELAYED,)), "2 would do now, but replicas are not given back as soon as that: 3 for the time being"),
+        (
+            BoltPlan(3, 2, 2, 3, clamps=(Clamp.DELAYED,)),
+            "2 would do now, but replicas are not given back as soon as that: 3 for the time being",
+        ),
     ],
 )
 def test_every_clamp_has_its_words(plan: BoltPlan, words: str) -> None:
