@@ -14,7 +14,7 @@ from pasps.control.model import Reading, terms
 from pasps.control.plan import BoltPlan, Clamp, Plan
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
-from pasps.control.policies.regret import Pauses
+from pasps.control.policies.regret import Rises
 from pasps.control.situation import BoltShape, Situation
 
 _DAMPING = 0.5
@@ -27,7 +27,7 @@ class Options:
 
     target: float = option(0.8, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=1.5)
     drain_seconds: float = option(1.0, "Time in which queues are to be gone", unit="seconds", above=0)
-    change_seconds: float = option(4.0, "What giving a replica back and fetching it again is worth", unit="seconds of a replica", least=0)
+    change_seconds: float = option(10.0, "What giving a replica back and fetching it again is worth", unit="seconds of a replica", least=0)
     scale_down_plans: int | None = option(None, "Fewer only when so many plans agree; null: by `change_seconds`", unit="plans", least=1)
 
 
@@ -105,16 +105,17 @@ def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
 
 
 def _scaled_down_by_regret(situation: Situation, plan: Plan, change_seconds: float) -> Plan:
-    """Fewer replicas when it costs less to fetch them again than to keep them (see `regret`)."""
+    """Fewer replicas when fetching them again, as likely as that is, costs less than keeping them (see `regret`)."""
     now, known = situation.interval.ended, situation.memory or {}
     bolts: dict[str, BoltPlan] = {}
     memory = {}
     for shape in situation.shape.bolts:
         bolt = plan.bolts[shape.id]
-        pauses = Pauses.of(known.get(shape.id)).after(now, bolt.allowed, bolt.active, situation.settings.correction_seconds)
-        memory[shape.id] = pauses.written()
+        exact = None if bolt.terms is None else bolt.terms.replicas
+        rises = Rises.of(known.get(shape.id)).after(now, float(bolt.allowed) if exact is None else min(exact, shape.pool))
+        memory[shape.id] = rises.written()
         waits = situation.moment == "correction" and _is_bound(shape, situation)
-        most = bolt.active if waits else pauses.kept(now, change_seconds)
+        most = bolt.active if waits else rises.kept(bolt.allowed, bolt.active, change_seconds)
         kept = max(bolt.allowed, min(bolt.active, most))
         clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
         bolts[shape.id] = replace(bolt, replicas=kept, clamps=clamps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -129,21 +128,33 @@ def by_regret(active: int, memory: Any = None, at: float = 100.0, **changes: Any
     return plan(replace(now, interval=replace(now.interval, ended=at)))
 
 
-def test_unless_plans_are_counted_a_replica_goes_when_it_was_not_needed_for_as_long_as_a_change_is_worth() -> None:
+def calm(active: int, **changes: Any) -> Any:
+    """What is remembered of a time in which nothing rose."""
+    memory = None
+    for step in range(80):
+        memory = by_regret(active, memory, 80.0 + step * 0.25, **changes).memory
+    return memory
+
+
+def test_unless_plans_are_counted_replicas_go_once_it_is_known_that_they_are_not_likely_to_be_needed_soon() -> None:
     first = by_regret(5)
     assert (first.bolts["a"].replicas, first.bolts["a"].clamps) == (5, (Clamp.DELAYED,))
-    assert by_regret(5, first.memory, 103.9).replicas == {"a": 5}
-    assert by_regret(5, first.memory, 104.0).replicas == {"a": 1}
+    assert by_regret(5, first.memory, 100.25).replicas == {"a": 5}
+    assert by_regret(5, calm(5)).replicas == {"a": 1}
 
 
-def test_what_is_left_for_the_next_plan_is_json_and_small() -> None:
-    assert len(json.dumps(by_regret(8).memory)) < 200
+def test_a_need_that_rises_again_and_again_keeps_its_replicas() -> None:
+    memory = None
+    for step in range(160):
+        memory = by_regret(5, memory, 60.0 + step * 0.25, rate=40 if step % 16 < 4 else 5).memory
+    assert by_regret(5, memory, rate=5).replicas == {"a": 5}
+    assert by_regret(5, memory, rate=5, moment="cycle").replicas == {"a": 5}
 
 
 def test_between_cycles_bound_bolts_are_not_scaled_down_by_regret_either() -> None:
-    memory = by_regret(5, of=KEYED, workers=2).memory
-    assert by_regret(5, memory, 110.0, of=KEYED, workers=2).replicas == {"a": 5}
-    assert by_regret(5, memory, 110.0, of=KEYED, workers=2, moment="cycle").replicas == {"a": 1}
+    memory = calm(5, of=KEYED, workers=2)
+    assert by_regret(5, memory, of=KEYED, workers=2).replicas == {"a": 5}
+    assert by_regret(5, memory, of=KEYED, workers=2, moment="cycle").replicas == {"a": 1}
 
 
 def test_scale_up_never_waits() -> None:

@@ -1,72 +1,78 @@
-"""When a replica is given back: by how long the pauses were in which it was not needed."""
+"""When a replica is given back: by how likely it is to be needed again soon, and what that would cost."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 
 import pytest
 
-from pasps.control.policies.regret import PATIENCES, Pauses
+from pasps.control.policies.regret import WINDOW_SECONDS, Rises
 
 PACE = 0.25
 
 
-def lived(need: Callable[[float], int], seconds: float, active: int = 1, known: Pauses | None = None, began: float = 100.0) -> Pauses:
+def lived(need: Callable[[float], float], seconds: float, known: Rises | None = None, began: float = 100.0) -> Rises:
     """What is known after so many seconds in which that was needed."""
-    known = known or Pauses()
+    known = known or Rises()
     for step in range(int(seconds / PACE) + 1):
-        known = known.after(began + step * PACE, need(step * PACE), active, PACE)
+        known = known.after(began + step * PACE, need(step * PACE))
     return known
 
 
-def every(period: float, pause: float) -> Callable[[float], int]:
-    """Two replicas are needed, but for a pause in each period."""
-    return lambda at: 1 if at % period < pause else 2
+def steady(at: float) -> float:
+    return 1.5
 
 
-def test_until_enough_is_known_a_replica_stays_as_long_as_a_change_is_worth() -> None:
-    known = lived(lambda at: 1, 0.0, active=3)
-    assert known.patience(2.0) == 2.0
-    assert [known.kept(at, 2.0) for at in (100.0, 101.99, 102.0)] == [3, 3, 0]
-    assert known.after(102.0, 1, 3, PACE).kept(102.0, 2.0) == 1
+def bursts(at: float) -> float:
+    """Two replicas more, for a second in four."""
+    return 3.5 if at % 4.0 < 1.0 else 1.5
 
 
-def test_pauses_that_are_shorter_than_a_change_is_worth_are_waited_out() -> None:
-    assert lived(every(5.0, 1.0), 60.0).patience(3.0) >= 1.0
+def test_until_enough_is_known_nothing_is_given_back() -> None:
+    assert Rises().kept(2, 5, 1.0) == 5
+    assert lived(steady, WINDOW_SECONDS).kept(2, 5, 1.0) == 5
 
 
-def test_after_pauses_that_are_long_a_replica_goes_at_once() -> None:
-    assert lived(every(20.0, 12.0), 600.0).patience(3.0) == 0.0
+def test_a_need_that_does_not_rise_frees_all_others() -> None:
+    known = lived(steady, 20.0)
+    assert (known.chance(0.5), known.kept(2, 5, 1000.0)) == (0.0, 2)
 
 
-def test_what_a_change_is_worth_decides_between_them() -> None:
-    known = lived(every(8.0, 3.0), 120.0)
-    assert known.patience(0.5) == 0.0
-    assert known.patience(20.0) >= 3.0
+def test_replicas_that_the_next_burst_would_need_are_kept_and_those_above_it_are_not() -> None:
+    known = lived(bursts, 59.0)
+    assert bursts(59.0) == 1.5
+    assert known.chance(0.5) == pytest.approx(0.5, abs=0.1), "a rise within two seconds in half of the time"
+    assert known.kept(2, 6, 10.0) == 4
 
 
-def test_a_change_that_costs_nothing_is_made_at_once() -> None:
-    assert lived(every(5.0, 1.0), 60.0).patience(0.0) == 0.0
+def test_a_change_that_costs_little_is_made() -> None:
+    known = lived(bursts, 59.0)
+    assert known.kept(2, 6, 0.0) == 2
+    assert known.kept(2, 6, 0.5) == 2
+
+
+def test_never_fewer_than_are_needed_and_never_more_than_there_are() -> None:
+    known = lived(bursts, 59.0)
+    assert known.kept(3, 3, 10.0) == 3
+    assert known.kept(5, 3, 10.0) == 5
 
 
 def test_what_was_long_ago_is_forgotten() -> None:
-    short = lived(every(5.0, 1.0), 60.0)
-    later = lived(every(20.0, 12.0), 900.0, known=short, began=160.0)
-    assert (short.patience(3.0) >= 1.0, later.patience(3.0)) == (True, 0.0)
+    later = lived(steady, 600.0, lived(bursts, 60.0), 160.0)
+    assert later.kept(2, 6, 10.0) == 2
 
 
-def test_a_replica_that_is_needed_all_the_time_is_kept_and_has_no_pauses() -> None:
-    known = lived(lambda at: 3, 30.0, active=3)
-    assert (sum(known.counts), known.kept(130.0, 1.0)) == (0.0, 3)
+def test_a_rise_of_any_size_is_counted() -> None:
+    assert lived(lambda at: 1.0 + 100.0 * (at >= 10.0), 20.0).chance(50.0) > 0.0
 
 
-@pytest.mark.parametrize("change", [0.5, 2.0, 3.0, 8.0])
-def test_its_patience_is_one_of_those_it_may_choose_from(change: float) -> None:
-    assert lived(every(5.0, 1.0), 60.0).patience(change) in PATIENCES
-
-
-def test_it_is_the_same_from_json() -> None:
-    known = lived(every(5.0, 1.0), 20.0)
-    assert Pauses.of(json.loads(json.dumps(known.written()))) == Pauses.of(known.written())
-    assert Pauses.of(None) == Pauses()
+def test_in_json_it_is_small_and_the_same_but_for_digits_that_do_not_matter() -> None:
+    known = lived(lambda at: 2.0 + math.sin(at), 60.0)
+    text = json.dumps(known.written())
+    assert len(text) < 400
+    back = Rises.of(json.loads(text))
+    assert back.written() == known.written()
+    assert back.kept(2, 6, 10.0) == known.kept(2, 6, 10.0)
+    assert Rises.of(None) == Rises()
