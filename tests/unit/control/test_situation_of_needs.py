@@ -262,3 +262,15 @@ def test_another_way_to_reconfigure_is_refused() -> None:
     bench = Bench(wanting(lambda situation: keeping(situation, reconfigure="reboot")), interval_seconds=1.0)
     bench.run(2)
     assert "expected reconfigure to be 'pool' or 'restart', got 'reboot'" in bench.records[0].plan.held
+
+
+def test_what_pasps_decides_four_times_a_second_is_made_again_from_its_records() -> None:
+    bench = Bench(BUILT_IN["pasps"], shape(bolt("a", "s", waits=True)), interval_seconds=10.0, correction_seconds=0.25)
+    for rate in (10.0, 40.0, 15.0, 60.0, 5.0) * 4:
+        bench.course.rate = rate
+        bench.run(12, 0.25)
+    records = [read(written(record)) for record in bench.records]
+    assert sum(record.moment == "correction" for record in records) > 4
+    assert len(records) < 240 / 2, "what changes nothing is not written down"
+    lines, same = replay(records, lambda name: BUILT_IN[name])
+    assert same, lines
