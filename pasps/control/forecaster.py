@@ -164,8 +164,13 @@ class Forecaster:
         horizon = self._horizon(seconds)
         self.note = ""
         try:
+            self._check_input(series)
             async with asyncio.timeout(self._deadline_seconds):
-                answer = await predictor.predict_series(series, horizon, quantiles)
+                try:
+                    answer = await predictor.predict_series(series, horizon, quantiles)
+                except PredictorError:
+                    self._check_input(series)  # perhaps that is known only now
+                    raise
             made = {name: self._made(now, answer[name], horizon) for name in series if name in answer}
             if INPUT in series and INPUT not in made:
                 raise PredictorError("the predictor says nothing of the input")
@@ -178,6 +183,10 @@ class Forecaster:
             self._take("predictor", f"forecasts of {self._model!r} are used again")
             return made
         return {INPUT: self._without(error, series[INPUT], seconds, now)} if INPUT in series else {}
+
+    def _check_input(self, series: Mapping[str, Sequence[float]]) -> None:
+        if self._predictor is not None and INPUT in series:
+            _check_enough(series[INPUT], self._model, self._predictor)
 
     def _made(self, now: float, prediction: Prediction, horizon: int) -> Forecast:
         sums: dict[float, tuple[float, ...]] = {}

@@ -1,6 +1,6 @@
 """Asks a predictor service over HTTP; the forecaster calls it. Asyncio streams: a request that is cancelled is gone at once.
 
-The contract is JSON alone: POST /v1/predict, GET /v1/models and /healthz. Pure but for `PredictorClient`.
+The contract is JSON alone: POST /v1/predict and /v2/forecast, GET /v1/models and /healthz. Pure but for `PredictorClient`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Self, TypeVar, cast
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pasps.control.forecaster import Prediction
 from pasps.errors import InvalidError, PredictorError
 
 _log = logging.getLogger(__name__)
@@ -35,6 +36,17 @@ T = TypeVar("T")
 
 class _Predictions(msgspec.Struct):
     predictions: list[float]
+
+
+class _OfSeries(msgspec.Struct):
+    id: str
+    mean: list[float]
+    cumulative_quantiles: list[list[float]]
+
+
+class _Forecast(msgspec.Struct):
+    quantiles: list[float]
+    series: list[_OfSeries]
 
 
 class _Model(msgspec.Struct):
@@ -188,6 +200,42 @@ class PredictorClient:
         elif not self._learned and (self._learning is None or self._learning.done()):
             self._learning = asyncio.ensure_future(self._learn(url))
         return tuple(read_body(status, body, _Predictions, _who(url)).predictions)
+
+    async def predict_series(
+        self, series: Mapping[str, Sequence[float]], horizon: int, quantiles: Sequence[float]
+    ) -> Mapping[str, Prediction]:
+        """The same of several series, each with quantiles of the running sum, as the service says it.
+
+        A service without /v2/forecast is asked for one after the other, and says no quantiles.
+
+        Raises:
+            PredictorError: as `predict`.
+        """
+        url = ServiceUrl.parse(self._address())
+        names = list(series)  # they may be empty, or anything: the service is given their places
+        asked = [{"id": str(place), "samples": list(series[name]), "step_seconds": 1} for place, name in enumerate(names)]
+        question = {"model": self._model, "series": asked, "horizon": horizon, "quantiles": list(quantiles)}
+        status, body = await self._exchange(url, "/v2/forecast", msgspec.json.encode(question))
+        if status == http.client.NOT_FOUND:
+            return await self._one_by_one(series, horizon)
+        answer = read_body(status, body, _Forecast, _who(url))
+        return {
+            names[int(one.id)]: Prediction(tuple(one.mean), dict(zip(answer.quantiles, map(tuple, one.cumulative_quantiles), strict=False)))
+            for one in answer.series
+            if one.id in {each["id"] for each in asked}
+        }
+
+    async def _one_by_one(self, series: Mapping[str, Sequence[float]], horizon: int) -> Mapping[str, Prediction]:
+        found: dict[str, Prediction] = {}
+        problem: PredictorError | None = None
+        for name, samples in series.items():
+            try:
+                found[name] = Prediction(await self.predict(samples, horizon))
+            except PredictorError as error:
+                problem = error
+        if problem is not None and not found:
+            raise problem
+        return found
 
     async def ready(self) -> bool:
         """Whether the service says that every model can be asked; until then some may have to wait for their libraries.

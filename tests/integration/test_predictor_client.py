@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import socket
@@ -20,6 +21,7 @@ from tests.integration.predictor_servers import (
     GOOD,
     HORIZON,
     HOST,
+    Call,
     Manner,
     Server,
     closed_port,
@@ -246,3 +248,57 @@ def test_who_asks_whether_it_is_ready_sends_no_token() -> None:
         assert "authorization" not in call.headers
 
     run(main)
+
+
+def sums_of(call: Call) -> list[dict[str, object]]:
+    asked = json.loads(call.body)
+    assert (asked["model"], asked["horizon"], asked["quantiles"]) == ("ann", HORIZON, [0.5, 0.9])
+    return [
+        {"id": one["id"], "mean": [one["samples"][-1]] * HORIZON, "cumulative_quantiles": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]], "more": 1}
+        for one in asked["series"]
+    ]
+
+
+def test_several_series_are_asked_for_at_once_whatever_their_names_are() -> None:
+    async def sums(call: Call) -> None:
+        assert call.line.startswith("POST /v2/forecast ")
+        call.send(json.dumps({"quantiles": [0.5, 0.9], "series": sums_of(call)[::-1]}).encode())
+
+    async def main() -> None:
+        async with serving(sums) as server:
+            found = await client_of(server).predict_series({"": [1.0, 2.0], "a b": [7.0]}, HORIZON, (0.5, 0.9))
+            assert {name: one.mean for name, one in found.items()} == {"": (2.0,) * 3, "a b": (7.0,) * 3}
+            assert found[""].cumulative_quantiles == {0.5: (1.0, 2.0, 3.0), 0.9: (2.0, 4.0, 6.0)}
+            assert len(server.calls) == 1
+
+    asyncio.run(main())
+
+
+def test_a_service_that_knows_one_series_at_a_time_is_asked_for_each() -> None:
+    async def older(call: Call) -> None:
+        if "/v2/" in call.line:
+            call.send(b"nothing here", "404 Not Found")
+        else:
+            call.send(json.dumps({"predictions": [json.loads(call.body)["samples"][0]] * HORIZON}).encode())
+
+    async def main() -> None:
+        async with serving(older) as server:
+            client = client_of(server)
+            found = await client.predict_series({"": [1.0], "a": [7.0]}, HORIZON, (0.5,))
+            assert {name: (one.mean, one.cumulative_quantiles) for name, one in found.items()} == {
+                "": ((1.0,) * 3, {}),
+                "a": ((7.0,) * 3, {}),
+            }
+            await client.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"quantiles": [], "series": [{"id": "0"}]}', b'{"quantiles": [NaN], "series": []}'])
+def test_what_is_no_forecast_of_series_is_refused(body: bytes) -> None:
+    async def main() -> None:
+        async with serving(says(body)) as server:
+            with pytest.raises(PredictorError, match="JSON that was not expected"):
+                await client_of(server).predict_series({"": [1.0]}, HORIZON, ())
+
+    asyncio.run(main())

@@ -184,3 +184,11 @@ def test_a_wrong_answer_of_many_goes_down_the_ladder(answer: dict[str, Any], sai
 def test_a_series_of_which_it_says_nothing_is_basic_and_says_so() -> None:
     made = found(SeriesPredictor(without={"a"}), a=[5.0])
     assert (made[INPUT].source, made["a"].source, made["a"].why) == ("predictor", "basic", "the predictor says nothing of this series")
+
+
+def test_fewer_samples_than_the_model_needs_warn_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    predictor = SeriesPredictor(error="too few")
+    predictor.least_samples = 5  # type: ignore[assignment]
+    made = found(predictor, a=[5.0])
+    assert made[INPUT].why == "the model 'm' needs 5 samples, there are 2"
+    assert not caplog.records
