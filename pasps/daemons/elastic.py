@@ -1,6 +1,6 @@
-"""Elasticity of one running topology: ticks the MAPE loop on the master's event loop, and keeps the run's course.
+"""Elasticity of one running topology: joins the control loop with the master, the predictor and the run directory.
 
-What is decided is in `control`; this joins it with the master, the predictor and the run directory.
+What is done each tick, and what is decided, is in `control`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pasps.activation import ActivationTable
 from pasps.clock import Clock
@@ -20,11 +19,12 @@ from pasps.control import decision_log, run_log
 from pasps.control.explain import headline
 from pasps.control.forecaster import BASIC, NONE, Forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
-from pasps.control.monitor import Machine, busy_share, shape_of
+from pasps.control.monitor import Machine, shape_of
 from pasps.control.policies import policy_named
 from pasps.control.policies.options import ignored
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
+from pasps.control.ticking import SECOND, Ticking
 from pasps.daemons.companion import ElasticView
 from pasps.daemons.machine_load import machine_of
 from pasps.daemons.predictor_process import TOKEN_VARIABLE, PredictorProcess
@@ -34,7 +34,6 @@ from pasps.metrics import Stats
 
 _log = logging.getLogger(__name__)
 
-SECOND = 1.0
 _LAST_SECONDS = 0.5
 
 Line = Callable[[bytes], None]
@@ -81,13 +80,11 @@ class Elastic:
         loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)
         self._loop = MapeLoop(loop_config, self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._ticking = False
-        self._corrects = policy.corrects
-        self._places = policy.needs.replicas
-        self._sampled = 0.0
+        self._pace = settings.plan.correction_seconds if policy.corrects else None
+        self._ticking = Ticking(self._loop, _Source(master, places=policy.needs.replicas), clock, self._sample, self._pace)
+        self._task: asyncio.Task[None] | None = None
         self._pressed_at = 0.0
-        self._machine: Machine | None = None
+        self._hurried: asyncio.Task[None] | None = None
 
     # ---- the predictor
 
@@ -121,22 +118,22 @@ class Elastic:
 
     def awake(self) -> None:
         """The spouts begin: from now on it ticks, also while they sleep again."""
-        if not self._ticking:
-            self._ticking = True
-            self._keep(self._tick_for_ever())
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._ticking.run())
 
     async def close(self) -> None:
         """Stop deciding, take the last sample, and end the predictor. The workers are still there."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
+        task, self._task = self._task, None
+        for each in (task, self._hurried):
+            if each is not None:
+                each.cancel()
         try:
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if self._ticking:
-                self._ticking = False
+            await self._ticking.close()
+            if task is not None:
+                await asyncio.gather(task, return_exceptions=True)
                 with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
                     async with asyncio.timeout(_LAST_SECONDS):
-                        self._record(await self._master.cut(), self._loop.predicted())
+                        self._ticking.sample(await self._master.cut())
         finally:
             if self._client is not None:
                 await self._client.close()
@@ -146,13 +143,13 @@ class Elastic:
     def set_by_hand(self, component: str, count: int) -> int | None:
         """Somebody sets a bolt's replicas: leave it alone. Before the first tick that is only where it starts."""
         before = self._loop.held.get(component)
-        if self._ticking:
+        if self._task is not None:
             self._loop.held[component] = count
         return before
 
     def was_set(self, component: str, before: int, table: ActivationTable) -> None:
         """Somebody has set a bolt's replicas, which has them since that table. Before the first tick that is where it starts."""
-        if self._ticking:
+        if self._task is not None:
             bolts = {name: plan for name, plan in self._master.blueprint.components.items() if not plan.is_spout}
             self._loop.note_by_hand(component, before, {name: len(table.components[name].active) for name in bolts}, table.version)
 
@@ -170,14 +167,14 @@ class Elastic:
     def pressed(self, component: str) -> None:
         """Correct at once, however far off the next correction is: once between two ticks, and only where the policy corrects."""
         now = self._clock.now()
-        if self._ticking and self._corrects and now >= self._pressed_at + min(SECOND, self._config.settings.plan.correction_seconds):
+        if self._task is not None and self._pace is not None and now >= self._pressed_at + min(SECOND, self._pace):
             self._pressed_at = now
             self._loop.hurry()
-            self._keep(self._tick_now())
+            self._hurried = asyncio.get_running_loop().create_task(self._tick_now())
 
     async def _tick_now(self) -> None:
         with suppress(PaspsError):  # the topology ends, or the next tick, which is not far, says what is wrong
-            await self._tick()
+            await self._ticking.tick()
 
     def view(self) -> ElasticView:
         """What is known now."""
@@ -192,63 +189,31 @@ class Elastic:
             dict(loop.held),
         )
 
-    # ---- ticking
+    # ---- what is kept
 
-    async def _tick_for_ever(self) -> None:
-        period = min(SECOND, self._config.settings.plan.correction_seconds) if self._corrects else SECOND
-        clock = self._clock
-        at = clock.now()
-        while True:
-            try:
-                await self._tick()
-            except PaspsError as error:
-                _log.warning("a control cycle was left out: %s", error)
-            except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
-                _log.exception("a control cycle failed")
-            at = max(at + period, clock.now() - period)  # what was missed is not made up for
-            await asyncio.sleep(max(0.0, at - clock.now()))
-
-    async def _tick(self) -> None:
-        stats = await self._master.stats()
-        machine = self._machine_now()
-        expected = self._loop.predicted()  # before it knows of this snapshot: what was expected of the time that ends with it
-        moment = self._loop.tick(stats, machine)
-        self._sample(stats, expected)
-        if moment is not None:
-            self._keep(self._loop.decide(moment))
-        if self._corrects:
-            self._keep(self._loop.refresh_forecast())
-
-    def _machine_now(self) -> Machine:
-        workforce = self._master.workforce
-        hosts = workforce.hosts() if self._places else None
-        return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
-
-    def _sample(self, stats: Stats, expected: float | None) -> None:
-        """A sample a second, however often it ticks."""
-        if stats.uptime_seconds >= self._sampled + SECOND - 0.5 * min(SECOND, self._config.settings.plan.correction_seconds):
-            self._record(stats, expected)
-
-    def _record(self, stats: Stats, expected: float | None) -> None:
-        machine, before = self._machine_now(), self._machine
-        busy = None if before is None else busy_share(before, machine)
-        self._sampled, self._machine = stats.uptime_seconds, machine
-        self._config.samples(run_log.written(run_log.sample_of(stats, self._clock.wall(), expected, busy)))
+    def _sample(self, sample: run_log.Sample) -> None:
+        self._config.samples(run_log.written(sample))
 
     def _write(self, record: decision_log.Record) -> None:
         self._config.decisions(decision_log.written(record))
 
-    def _keep(self, coroutine: Any) -> None:
-        task = asyncio.get_running_loop().create_task(_logged(coroutine))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
+class _Source:
+    """Snapshots of the topology whose master this is."""
 
-async def _logged(coroutine: Any) -> None:
-    try:
-        await coroutine
-    except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
-        _log.exception("a control decision failed")
+    def __init__(self, master: TopologyMaster, *, places: bool) -> None:
+        """`places`: the policy looks at where workers are."""
+        self._master, self._places = master, places
+
+    async def stats(self) -> Stats:
+        """See `StatsSource`."""
+        return await self._master.stats()
+
+    def machine(self) -> Machine:
+        """See `StatsSource`."""
+        workforce = self._master.workforce
+        hosts = workforce.hosts() if self._places else None
+        return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
 
 
 def checked_policy(settings: ElasticSettings, default: str) -> str:

@@ -26,6 +26,7 @@ ROOMS: dict[str, set[str]] = {
     "runtime": ENGINE,
     "testing": ENGINE | {"testing"},
     "report": BELOW | {"control", "report"},
+    "simulation": BELOW | {"control", "groupings", "report", "simulation", "spouts"},
     "data": ENGINE | {"data", "report", "spouts"},
     "daemons": ENGINE | {"daemons", "report"},
 }

@@ -1,0 +1,112 @@
+"""The ticks of a topology's loop: a snapshot from somewhere, a decision, a sample of the run's course. Its owner runs `run`.
+
+Live, simulated and replayed runs differ in their `StatsSource`, their clock and their event loop; what is done each tick is this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from pasps.clock import Clock
+from pasps.control import run_log
+from pasps.control.loop import MapeLoop
+from pasps.control.monitor import Machine, busy_share
+from pasps.control.run_log import Sample
+from pasps.errors import PaspsError
+from pasps.metrics import Stats
+
+_log = logging.getLogger(__name__)
+
+SECOND = 1.0
+_EARLY = 0.5
+"""A sample may be this part of a tick (at most of a second) early: ticks are not on the dot."""
+
+
+class StatsSource(Protocol):
+    """Where snapshots come from: a master's workers, or a model of them."""
+
+    async def stats(self) -> Stats:
+        """A snapshot as of now. May take a while; raises PaspsError when there is none, and the tick is left out."""
+
+    def machine(self) -> Machine:
+        """What it runs on, as of now. Never blocks."""
+
+
+class Ticking:
+    """One for each loop. On the event loop that calls `run`; decisions are made beside the ticks, so that no second is missed."""
+
+    def __init__(
+        self, loop: MapeLoop, source: StatsSource, clock: Clock, samples: Callable[[Sample], None], correction_seconds: float | None
+    ) -> None:
+        """`samples` gets one sample a second and must not block; `correction_seconds`: of a policy that corrects, else None."""
+        self._loop, self._source, self._clock, self._samples = loop, source, clock, samples
+        self._corrects = correction_seconds is not None
+        self._period = SECOND if correction_seconds is None else min(SECOND, correction_seconds)
+        self._early = _EARLY * self._period
+        self._sampled = 0.0
+        self._machine: Machine | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Tick until it is cancelled. A tick that fails is left out: the last table stands, the data goes on."""
+        clock = self._clock
+        at = clock.now()
+        while True:
+            try:
+                await self.tick()
+            except PaspsError as error:
+                _log.warning("a control cycle was left out: %s", error)
+            except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
+                _log.exception("a control cycle failed")
+            at = max(at + self._period, clock.now() - self._period)  # what was missed is not made up for
+            await asyncio.sleep(max(0.0, at - clock.now()))
+
+    async def tick(self) -> None:
+        """One snapshot, and what follows from it.
+
+        Raises:
+            PaspsError: there is no snapshot.
+        """
+        stats = await self._source.stats()
+        machine = self._source.machine()
+        expected = self._loop.predicted()  # before it knows of this snapshot: what was expected of the time that ends with it
+        moment = self._loop.tick(stats, machine)
+        # a sample a second, however often it ticks
+        if stats.uptime_seconds >= self._sampled + SECOND - self._early:
+            self._record(stats, expected)
+        if moment is not None:
+            self._keep(self._loop.decide(moment))
+        if self._corrects:
+            self._keep(self._loop.refresh_forecast())
+
+    def sample(self, stats: Stats) -> None:
+        """A sample of this snapshot, whenever the last one was: the course's end."""
+        self._record(stats, self._loop.predicted())
+
+    async def close(self) -> None:
+        """Give up the decisions that are under way."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _record(self, stats: Stats, expected: float | None) -> None:
+        machine, before = self._source.machine(), self._machine
+        busy = None if before is None else busy_share(before, machine)
+        self._sampled, self._machine = stats.uptime_seconds, machine
+        self._samples(run_log.sample_of(stats, self._clock.wall(), expected, busy))
+
+    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(_logged(coroutine))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _logged(coroutine: Coroutine[Any, Any, None]) -> None:
+    try:
+        await coroutine
+    except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
+        _log.exception("a control decision failed")
