@@ -1,0 +1,87 @@
+"""Who forecasts in a simulation: the loop's own ladder, one who knows what comes, or a model of the service, asked in this process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pasps.control.forecaster import BASIC, NONE, Forecaster, Predictor
+from pasps.control.loop import Forecasts
+from pasps.control.situation import Forecast
+from pasps.errors import InvalidError, PredictorError
+from pasps.simulation.arrivals import Arrivals
+
+try:
+    from predictor_service.errors import InvalidRequestError, ModelError
+    from predictor_service.forecast import forecast as model_forecast
+    from predictor_service.registry import all_models
+    from predictor_service.registry import find as find_model
+except ImportError:  # it is an extra of its own
+    MODELS: Callable[[], list[str]] | None = None
+else:
+
+    def MODELS() -> list[str]:  # noqa: N802 - None where the service is not installed
+        """The names of the service's models."""
+        return [name for name in all_models() if name != BASIC]
+
+
+CLAIRVOYANT: Final = "clairvoyant"
+"""Knows the trace: what no model can be better than."""
+
+
+class Clairvoyant:
+    """See `pasps.control.loop.Forecasts`; answers at once."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+
+    async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
+        """The trace's own rows."""
+        if not samples:
+            return None
+        horizon = math.ceil(seconds)
+        return Forecast(now, tuple(self._arrivals.expected(now + ahead, now + ahead + 1.0) for ahead in range(horizon)), CLAIRVOYANT)
+
+
+class ServiceModel:
+    """A model of the predictor service without the service; see `pasps.control.forecaster.Predictor`. It takes no virtual time."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @property
+    def least_samples(self) -> int | None:
+        """See `Predictor`."""
+        return int(self._model.least_samples)
+
+    async def predict(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
+        """See `Predictor`; fits the model here and now."""
+        try:
+            return tuple(model_forecast(self._model, samples, horizon, 1.0).predictions)
+        except ModelError as error:
+            raise PredictorError(str(error)) from error
+
+
+def forecasts_of(name: str, arrivals: Arrivals, deadline_seconds: float) -> Forecasts:
+    """Who forecasts under that name: `basic`, `none`, `clairvoyant`, or a model of the service.
+
+    Raises:
+        InvalidError: there is no such model, or the service is not installed.
+    """
+    if name == CLAIRVOYANT:
+        return Clairvoyant(arrivals)
+    return Forecaster(_predictor(name), name, deadline_seconds)
+
+
+def _predictor(name: str) -> Predictor | None:
+    if name in (BASIC, NONE):
+        return None
+    if MODELS is None:
+        raise InvalidError(
+            f"--predictor {name}: the models are not installed here (pip install 'pasps[predictor]'); without: basic, none, clairvoyant"
+        )
+    try:
+        return ServiceModel(find_model(all_models(), name))
+    except InvalidRequestError as error:
+        raise InvalidError(f"--predictor: {error}; besides, {NONE!r} and {CLAIRVOYANT!r}") from error

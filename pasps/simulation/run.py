@@ -1,0 +1,205 @@
+"""A simulated run: the model under the real loop, policy and forecaster, driven by the same ticks as a live one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pasps.activation import moves, with_active
+from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.forecaster import NONE
+from pasps.control.loop import LoopConfig, MapeLoop
+from pasps.control.monitor import Machine
+from pasps.control.policies import Policy, policy_named
+from pasps.control.run_log import Sample
+from pasps.control.situation import PolicySettings
+from pasps.control.ticking import Ticking
+from pasps.metrics import Latency, Stats
+from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.forecasters import forecasts_of
+from pasps.simulation.graph import Graph
+from pasps.simulation.model import MOST_CALLS, Detail, Machinery, Model, detail_for
+from pasps.simulation.virtual_time import EPOCH, VirtualClock, run_virtually
+
+TAIL_SECONDS = 30.0
+"""So long after the trace's end it is waited for what is left: a message time-out."""
+_LOOK_SECONDS = 1.0
+Sink = Callable[[Sample], None]
+
+
+def _nowhere(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Who decides, and with what. `benchmark`: et_i by bolt that the loop knows beforehand, as from `.et.json`."""
+
+    policy: str
+    predictor: str = NONE
+    settings: PolicySettings = field(default_factory=PolicySettings)
+    forecast_seconds: float = 5.0
+    benchmark: Mapping[str, float] = field(default_factory=dict)
+    machinery: Machinery = field(default_factory=Machinery)
+    seed: int = 1
+    tail_seconds: float = TAIL_SECONDS
+    most_calls: float = MOST_CALLS
+    epoch: float = EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What came of it. `latency` in seconds; `replicas` says when which bolt had how many, changes only.
+
+    `saved` as in a report: the mean of 1 - active and draining replicas over all pools. `exact`: each event was simulated for itself.
+    """
+
+    policy: str
+    predictor: str
+    saved: float
+    latency: Latency
+    changes: int
+    decisions: int
+    events: int
+    done: int
+    seconds: float
+    most_waiting: int
+    exact: bool
+    replicas: tuple[tuple[float, Mapping[str, int]], ...] = ()
+
+
+class ModelSource:
+    """See `pasps.control.ticking.StatsSource`: the model, as of the clock's time."""
+
+    def __init__(self, model: Model, clock: VirtualClock) -> None:
+        self._model, self._clock = model, clock
+
+    async def stats(self) -> Stats:
+        """Goes on with the model up to now."""
+        self._model.run(self._clock.now())
+        return self._model.stats()
+
+    def machine(self) -> Machine:
+        """Cores that are busy with nothing but the model's workers."""
+        graph = self._model.graph
+        everything = graph.cores * self._model.time
+        return Machine(graph.workers, graph.cores, min(everything, self._model.busy_seconds), everything)
+
+
+class ModelActuator:
+    """See `pasps.control.loop.Actuator`: one table for all, which holds after the time that it takes until all workers route by it."""
+
+    def __init__(self, model: Model, clock: VirtualClock, activation_seconds: float) -> None:
+        self._model, self._clock, self._seconds = model, clock, activation_seconds
+
+    async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
+        """Never fails; what would move keyed tasks in between is postponed."""
+        table = changed = self._model.table
+        acts: dict[str, Act] = {}
+        for name, count in wanted.items():
+            before = len(table.components[name].active)
+            if before == count:
+                continue
+            following = with_active(changed, name, count)
+            if name in stay and any(move.component == name for move in moves(table, following)):
+                acts[name] = Act(before, count, before, Outcome.POSTPONED)
+                continue
+            changed = following
+            acts[name] = Act(before, count, count, Outcome.DONE)
+        if changed is table:
+            return acts, table.version
+        await asyncio.sleep(self._seconds)
+        self._model.run(self._clock.now())
+        self._model.apply(replace(changed, version=table.version + 1))
+        return acts, table.version + 1
+
+
+class _Tally:
+    """Adds up a run's course, so that none of it must be kept."""
+
+    def __init__(self, samples: Sink, records: Callable[[Record], None]) -> None:
+        self.saved_time = self.seconds = 0.0
+        self.changes = self.decisions = self.most_waiting = 0
+        self.replicas: list[tuple[float, Mapping[str, int]]] = []
+        self._samples, self._records = samples, records
+        self._last: Sample | None = None
+
+    def sample(self, sample: Sample) -> None:
+        """One a second."""
+        last, self._last = self._last, sample
+        if last is not None:
+            seconds = sample.uptime - last.uptime
+            pools = sum(bolt.pool for bolt in last.bolts.values())
+            working = sum(bolt.active + bolt.draining for bolt in last.bolts.values())
+            self.saved_time += seconds * (1.0 - working / pools) if pools else 0.0
+            self.seconds += seconds
+        self.most_waiting = max(self.most_waiting, sample.backlog + sum(bolt.queued for bolt in sample.bolts.values()))
+        active = {name: bolt.active for name, bolt in sample.bolts.items()}
+        if not self.replicas or self.replicas[-1][1] != active:
+            self.replicas.append((sample.uptime, active))
+        self._samples(sample)
+
+    def record(self, record: Record) -> None:
+        """One a decision."""
+        self.decisions += 1
+        self.changes += sum(abs(act.after - act.before) for act in record.acts.values())
+        self._records(record)
+
+
+def simulate(
+    graph: Graph,
+    arrivals: Arrivals,
+    order: Order,
+    samples: Sink = _nowhere,
+    records: Callable[[Record], None] = _nowhere,
+    progress: Callable[[float], None] = _nowhere,
+    detail: Detail | None = None,
+) -> Simulated:
+    """Run the whole trace, and on until all is done or the tail is over. Blocks; the same for the same arguments.
+
+    `progress` is told the share that is over, every virtual second.
+
+    Raises:
+        InvalidError: no such predictor.
+        ConfigError: no such policy.
+    """
+    policy: Policy = policy_named(order.policy)
+    if order.predictor == NONE:
+        policy = replace(policy, forecasts=False)
+    clock = VirtualClock(order.epoch)
+    detail = detail_for(graph, arrivals, order.most_calls) if detail is None else detail
+    model = Model(graph, arrivals, detail, order.seed, order.machinery)
+    tally = _Tally(samples, records)
+    config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark)
+    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
+    loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
+    correction = order.settings.correction_seconds if policy.corrects else None
+    source = ModelSource(model, clock)
+    ticking = Ticking(loop, source, clock, tally.sample, correction)
+
+    async def main() -> None:
+        task = asyncio.get_running_loop().create_task(ticking.run())
+        while not model.over and clock.now() < arrivals.seconds + order.tail_seconds:
+            await asyncio.sleep(_LOOK_SECONDS)
+            progress(min(1.0, clock.now() / arrivals.seconds))
+        task.cancel()
+        await asyncio.sleep(0)  # what was begun with the last tick begins, before it is given up
+        await ticking.close()
+        ticking.sample(await source.stats())
+
+    run_virtually(clock, main())
+    return Simulated(
+        order.policy,
+        order.predictor if policy.forecasts else NONE,
+        tally.saved_time / tally.seconds if tally.seconds else 0.0,
+        Latency.of(model.latency),
+        tally.changes,
+        tally.decisions,
+        model.due,
+        model.done,
+        clock.now(),
+        tally.most_waiting,
+        detail.exact,
+        tuple(tally.replicas),
+    )
