@@ -1,4 +1,4 @@
-"""Says on standard error how far a job of Spark is: one line that is written over on a terminal, else a line now and then."""
+"""Says on standard error how far something long is: one line that is written over on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ class ProgressLine:
 
     def look(self, done: int, tasks: int) -> None:
         """So many of Spark's tasks are done."""
+        self.note(f"{done:,} of {tasks:,} tasks" if tasks else "")
+
+    def note(self, how_far: str) -> None:
+        """It is so far."""
         now = self._clock.now()
         if not self._doing or (not self._over and now - self._written < _LINE_SECONDS):
             return
         self._written = now
-        parts = f", {done:,} of {tasks:,} tasks" if tasks else ""
+        parts = f", {how_far}" if how_far else ""
         self._write(f"{self._doing}{parts}, {clock_text(now - self._since)}")
 
     def end(self) -> None:

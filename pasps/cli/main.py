@@ -45,6 +45,8 @@ COMMANDS = (
     Command("logs", "what the workers of a topology wrote", "pasps.cli.logs"),
     Command("explain", "why bolts have their replicas", "pasps.cli.explain"),
     Command("report", "a page of a run, with pictures and measures", "pasps.cli.report"),
+    Command("simulate", "a topology in virtual time: what a policy would do on a trace", "pasps.cli.simulate"),
+    Command("whatif", "what another policy would have done in a run", "pasps.cli.whatif"),
     Command("runs", "the runs that this machine keeps: list, keep, remove", "pasps.cli.runs"),
     Command("traces", "input rates: made of raw records or made up, composed, described", "pasps.cli.traces"),
     Command("et", "measure what one event takes in each bolt", "pasps.cli.et"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pasps.activation import with_active
 from pasps.api.groupings import Kind
 from pasps.simulation.arrivals import Arrivals
-from pasps.simulation.model import Detail, Machinery, Model, detail_for
+from pasps.simulation.model import Detail, Model, detail_for
 from tests.unit.simulation.graphs import EXACT, IDEAL, PARCELS, bolt, graph, model, ran
 
 
@@ -182,8 +182,10 @@ def test_load_aware_edges_choose_the_replica_with_less_to_do() -> None:
 
 def test_the_runtime_itself_takes_time() -> None:
     of = graph(bolt("a", "s"), bolt("b", "a"))
-    found = ran(of, Arrivals((10,)), machinery=Machinery(hop=0.002))
+    found = ran(of, Arrivals((10,)), machinery=replace(IDEAL, hop=0.002))
     assert found.latency.mean == pytest.approx(2 * (0.02 + 0.002))
+    late = ran(of, Arrivals((10,) * 100), machinery=replace(IDEAL, spout=0.005))
+    assert late.latency.mean == pytest.approx(0.045, rel=0.02)
 
 
 # ---- parcels

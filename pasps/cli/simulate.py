@@ -1,0 +1,350 @@
+"""`pasps simulate`: a topology in virtual time under the real policies, on a trace; minutes of a run take less than a second."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pasps.api.blueprint import Blueprint
+from pasps.api.topology import blueprint_of
+from pasps.cli import exit_codes
+from pasps.cli.explain import find
+from pasps.cli.job_progress import ProgressLine
+from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
+from pasps.cli.topology_file import add_file, load_here
+from pasps.cli.words import table
+from pasps.clock import SystemClock
+from pasps.cluster.launcher import usable_cores
+from pasps.cluster.package import PackageRequest
+from pasps.config import check, merged, parse_option
+from pasps.control import decision_log, run_log
+from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
+from pasps.control.policies import policy_named
+from pasps.control.settings import ElasticSettings
+from pasps.daemons.run_directory import About, RunDirectory
+from pasps.daemons.run_list import base_directory
+from pasps.daemons.run_record import RunState
+from pasps.errors import InvalidError
+from pasps.report.run_files import RunFiles
+from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.graph import Graph, graph_of
+from pasps.simulation.recorded import times_of_run
+from pasps.simulation.run import Order, Simulated
+from pasps.simulation.run import simulate as simulated
+from pasps.spouts.trace_file import read_trace
+
+_ABOUT = """\
+Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
+cores, queues and credit; and over it the real control loop, with the real policies and forecasts. No code of the topology runs.
+What is modelled, and how near it comes to a live run, is in docs/simulation.md.
+What an event takes in each bolt is read from FILE.et.json (`pasps et`), or said with --et."""
+
+_EXAMPLES = (
+    "pasps simulate tweets.py --trace traffic.csv",
+    "pasps simulate tweets.py --trace traffic.csv --compare pasps@0.8,pasps@1,pa-sps:lr,static:8 --peak 300",
+    "pasps simulate tweets.py --trace traffic.csv --policy pasps --predictor clairvoyant -o pasps.target.utilisation=1.1 --json",
+    "pasps simulate tweets.py --trace traffic.csv --et parse=0.002 --et store=0.02 --run-dir /tmp/simulated",
+)
+
+_CODES = """\
+exit codes:
+  0    simulated
+  2    nothing was simulated: a wrong option, file, trace, policy or predictor, or nothing says what an event takes in a bolt
+  130  Ctrl-C"""
+
+_PREDICTOR = "basic, none, clairvoyant (knows the trace), or a model of the service; default: pasps.predictor"
+_COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
+_NO_POLICY = "pasps"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    describe(parser, _ABOUT, _EXAMPLES, _CODES)
+    add_file(parser)
+    add = parser.add_argument
+    add("--trace", metavar="FILE", required=True, help="CSV with a header: a time and the events of each row")
+    add("--step", metavar="S", type=seconds_above_zero, help="how long a row lasts; default: as the times in it say")
+    add("--rows", metavar="N", type=at_least_one, help="so many rows of it; default: all")
+    add("--first-row", metavar="N", type=int, default=0, help="where to begin (default: 0)")
+    add("--peak", metavar="R", type=seconds_above_zero, help="scale it to so many events a second in its busiest row")
+    add("--random", action="store_true", help="events come at random within a row, instead of evenly")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
+    which.add_argument("--compare", metavar="A,B,...", help=_COMPARE)
+    add("--predictor", metavar="MODEL", help=_PREDICTOR)
+    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
+    add("--from-run", metavar="RUN", help="what events take and become in a run of it, a directory or a name, in place of FILE.et.json")
+    add("--et", metavar="BOLT=S", action="append", default=[], help="seconds of one event in a bolt; may be given several times")
+    add_machine(parser)
+    add("--run-dir", metavar="DIR", help="write samples and decisions there, for `pasps report` and `pasps explain`; one policy only")
+    add_json(parser)
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """What it is simulated on, and how finely."""
+    add = parser.add_argument
+    add("--workers", metavar="N", type=at_least_one, help="worker processes; default: topology.workers, else one for each core")
+    add("--cores", metavar="N", type=at_least_one, help="cores that they share; default: those of this machine")
+    add("--seed", metavar="N", type=int, default=1, help="what is random is the same for the same number (default: 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One row of a comparison."""
+
+    name: str
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A simulation, as it was asked for."""
+
+    graph: Graph
+    arrivals: Arrivals
+    contenders: list[Contender]
+    notes: tuple[str, ...] = field(default=())
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """Do what the options say; returns the exit code.
+
+    Raises:
+        InvalidError: something that was asked for is not there, or wrong.
+    """
+    asked = _asked(options)
+    for note in asked.notes:
+        print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
+    if options.run_dir is not None:
+        if len(asked.contenders) > 1:
+            raise InvalidError("--run-dir holds one run; give one policy with --policy instead of --compare")
+        found = [_into_directory(options, asked)]
+    else:
+        found = simulated_all(asked)
+    if options.json:
+        head = {"topology": asked.graph.name, "events": asked.arrivals.events, "seconds": asked.arrivals.seconds}
+        print(json.dumps({**head, "runs": [as_json(one, result) for one, result in zip(asked.contenders, found, strict=True)]}))
+    else:
+        print(text_of(asked, found))
+    return exit_codes.OK
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    request = PackageRequest(
+        file=Path(options.file),
+        topology=options.topology,
+        options=dict(parse_option(text) for text in options.option),
+    )
+    blueprint = blueprint_of(load_here(request), None, dict(request.options))
+    given = ets_of(options.et)
+    if options.from_run is None:
+        where = et_path(options.file)
+        times = _times(where)
+    else:
+        where, times = _times_of_run(options.from_run, blueprint)
+    graph = graph_of(blueprint, times, given, str(where), _workers(options, blueprint), options.cores or usable_cores())
+    known = execution_times_for(blueprint, times, str(where)) if times is not None else None
+    notes = tuple(text for text in (known.warnings if known is not None else ()) if not any(f"{name!r}" in text for name in given))
+    benchmark = {**(known.seconds if known is not None else {}), **given}
+    arrivals = _arrivals(options)
+    return Asked(graph, arrivals, contenders_of(options, blueprint.config, benchmark), notes)
+
+
+def _workers(options: argparse.Namespace, blueprint: Blueprint) -> int:
+    configured = merged(blueprint.config)["topology.workers"]
+    return int(options.workers or configured or usable_cores())
+
+
+def _times(path: Path) -> EtFile | None:
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidError(f"{path}: expected a file of execution times, which cannot be read: {error}") from error
+
+
+def _times_of_run(wanted: str, blueprint: Blueprint) -> tuple[Path, EtFile]:
+    run, strange = find(wanted, None, base_directory())
+    if strange is not None:
+        raise InvalidError(f"--from-run {wanted}: neither a run directory nor a topology that ran here; `pasps runs` lists them")
+    files = RunFiles(run.directory)
+    return run.directory, times_of_run(files.samples, files.records, blueprint)
+
+
+def ets_of(texts: Sequence[str]) -> dict[str, float]:
+    """`bolt=0.02` as pairs.
+
+    Raises:
+        InvalidError: what it is not.
+    """
+    found = {}
+    for text in texts:
+        bolt, equals, number = text.partition("=")
+        try:
+            found[bolt] = float(number)
+        except ValueError:
+            found[bolt] = 0.0
+        if not equals or not bolt or not 0 < found[bolt] < float("inf"):
+            raise InvalidError(f"--et {text}: expected BOLT=SECONDS with seconds above 0, as --et parse=0.002")
+    return found
+
+
+def _arrivals(options: argparse.Namespace) -> Arrivals:
+    file = read_trace(options.trace)
+    step = float(options.step or file.spacing_seconds())
+    first, rows = options.first_row, options.rows
+    if not 0 <= first < len(file.counts):
+        raise InvalidError(f"--first-row {first}: trace file {options.trace!r} has {len(file.counts)} rows, counted from 0")
+    counts: Sequence[int | Fraction | float] = file.counts[first:] if rows is None else file.counts[first : first + rows]
+    if not max(counts):
+        raise InvalidError(f"trace file {options.trace!r}: nothing happens in the rows that are meant; choose others with --first-row")
+    factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
+    return Arrivals.of([float(count) * factor for count in counts], step, options.seed if options.random else None)
+
+
+def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchmark: Mapping[str, float]) -> list[Contender]:
+    """Who is to be simulated.
+
+    Raises:
+        ConfigError: no such policy.
+        InvalidError: what follows its name is nothing.
+    """
+    settings = ElasticSettings.from_config(config)
+    predictor = options.predictor or settings.predictor
+    names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
+    if options.compare is not None and not names:
+        raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
+    base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, seed=options.seed)
+    return [_contender(name, base) for name in names or [options.policy or settings.policy or _NO_POLICY]]
+
+
+def _contender(text: str, base: Order) -> Contender:
+    """NAME, NAME:MODEL, static:N, each with @TARGET behind it if need be."""
+    words, at, target = text.partition("@")
+    name, colon, more = words.partition(":")
+    policy = policy_named(name)
+    if at:
+        given = check({"pasps.target.utilisation": _number(target)}, f"--compare {text}")
+        base = replace(base, settings=replace(base.settings, target_utilisation=float(given["pasps.target.utilisation"])))
+    if not colon:
+        return Contender(text, replace(base, policy=name))
+    if policy.forecasts:
+        return Contender(text, replace(base, policy=name, predictor=more))
+    if name == "static" and more.isdecimal() and int(more):
+        return Contender(text, replace(base, policy=name, settings=replace(base.settings, static_replicas=int(more))))
+    what = "static:N is static with N replicas of each bolt" if name == "static" else f"policy {name!r} asks nobody for forecasts"
+    raise InvalidError(f"--compare {text}: {what}")
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def simulated_all(asked: Asked) -> list[Simulated]:
+    """One after the other, with a line of progress."""
+    line, found = _Progress(len(asked.contenders)), []
+    for one in asked.contenders:
+        line.begin(one.name)
+        found.append(simulated(asked.graph, asked.arrivals, one.order, progress=line.share))
+    line.end()
+    return found
+
+
+class _Progress:
+    """On standard error, when it is a terminal or takes long."""
+
+    def __init__(self, runs: int) -> None:
+        self._line = ProgressLine(sys.stderr, SystemClock(), quiet=not sys.stderr.isatty())
+        self._runs, self._number, self._told = runs, 0, -1
+
+    def begin(self, name: str) -> None:
+        """The next one."""
+        self._number += 1
+        self._line.begin(f"simulating {name}" + (f" ({self._number} of {self._runs})" if self._runs > 1 else ""))
+
+    def share(self, share: float) -> None:
+        """So much of it is over."""
+        percent = int(100 * share)
+        if percent != self._told and sys.stderr.isatty():
+            self._told = percent
+            self._line.note(f"{percent} %")
+
+    def end(self) -> None:
+        """All are over."""
+        self._line.end()
+
+
+def _into_directory(options: argparse.Namespace, asked: Asked) -> Simulated:
+    (one,) = asked.contenders
+    clock = SystemClock()
+    config = dict(parse_option(text) for text in options.option)
+    about = About(asked.graph.name, os.path.abspath(options.file), asked.graph.workers, config, one.order.policy)
+    with RunDirectory.create(about, clock, options.run_dir) as directory:
+        directory.enter(RunState.RUNNING)
+        samples, records = directory.lines("metrics.jsonl"), directory.lines("decisions.jsonl")
+        line = _Progress(1)
+        line.begin(one.name)
+        result = simulated(
+            asked.graph,
+            asked.arrivals,
+            replace(one.order, epoch=clock.wall()),
+            lambda sample: samples.write(run_log.written(sample)),
+            lambda record: records.write(decision_log.written(record)),
+            line.share,
+        )
+        line.end()
+        directory.finish({"ended": "simulated", **as_json(one, result)})
+    return result
+
+
+HEAD = ("policy", "predictor", "saved", "mean ms", "p50", "p95", "p99", "processed", "changes", "decisions", "most waiting")
+
+
+def row_of(name: str, result: Simulated) -> list[str]:
+    """A line of the table."""
+    latency = result.latency
+    times = [f"{1000 * seconds:,.0f}" if latency.count else "-" for seconds in (latency.mean, latency.p50, latency.p95, latency.p99)]
+    done = f"{result.done / result.events:.1%}" if result.events else "-"
+    more = [done, f"{result.changes:,}", f"{result.decisions:,}", f"{result.most_waiting:,}"]
+    return [name, result.predictor, f"{result.saved:.1%}", *times, *more]
+
+
+def text_of(asked: Asked, found: Sequence[Simulated]) -> str:
+    """The table, and what it is of."""
+    arrivals, graph = asked.arrivals, asked.graph
+    head = f"{graph.name}: {arrivals.events:,} events in {arrivals.seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
+    carried = f"the whole pools carry {graph.capacity():,.0f}/s; {graph.workers} workers, {graph.cores} cores"
+    rows = [row_of(one.name, result) for one, result in zip(asked.contenders, found, strict=True)]
+    fine = "each event for itself" if found[0].exact else "several events as one parcel, since there are many"
+    return "\n".join([head, carried, "", *table(HEAD, rows, (0, 1)), "", f"simulated, not measured: {fine}"])
+
+
+def as_json(one: Contender, result: Simulated) -> dict[str, Any]:
+    """One run as JSON has it; what cannot be known is null."""
+    latency = result.latency
+    times = {name: getattr(latency, name) if latency.count else None for name in ("mean", "p50", "p95", "p99")}
+    return {
+        "name": one.name,
+        "policy": result.policy,
+        "predictor": result.predictor,
+        "saved": result.saved,
+        "latency_seconds": times,
+        "events": result.events,
+        "processed": result.done,
+        "changes": result.changes,
+        "decisions": result.decisions,
+        "most_waiting": result.most_waiting,
+        "seconds": result.seconds,
+        "exact": result.exact,
+    }

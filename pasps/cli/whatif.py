@@ -1,0 +1,272 @@
+"""`pasps whatif`: what another policy, forecast, target or pool would have done with what a run was given. Simulated, from its files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pasps.cli import exit_codes
+from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.explain import find
+from pasps.cli.find_past import find_past
+from pasps.cli.options import add_json, add_master, describe, seconds_above_zero
+from pasps.cli.run_files import fetch_run_files
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all
+from pasps.cli.simulate import Asked as Simulation
+from pasps.cli.words import table
+from pasps.config import check, parse_option
+from pasps.control.forecaster import NONE
+from pasps.control.policies import policy_named
+from pasps.control.settings import ElasticSettings
+from pasps.control.situation import PolicySettings, Situation
+from pasps.daemons.run_list import KnownRun, base_directory
+from pasps.errors import InvalidError
+from pasps.report.measures import Measures, measures_of
+from pasps.report.run_facts import interval_of
+from pasps.report.run_files import RunFiles
+from pasps.simulation.graph import graph_of_run, with_pools
+from pasps.simulation.recorded import Difference, differences, input_of, mean_active, replicas_of
+from pasps.simulation.run import Order, Simulated
+
+_ABOUT = """\
+Takes what a run was given (its input by the second, what its bolts took, their pools) and shows what another policy, forecast,
+target or pool would have done with it, in virtual time. The run as it was is simulated too: what differs from that is due to the
+change, what differs between that and the record is the simulator's error (docs/simulation.md).
+TOPOLOGY is the newest run of that name; without it the newest run of all."""
+
+_EXAMPLES = (
+    "pasps whatif --target 0.9",
+    "pasps whatif tweets --policy pa-sps --predictor clairvoyant",
+    "pasps whatif runs/first --compare pasps,presps,static:8 --json",
+    "pasps whatif runs/first --pool store=16 -o pasps.drain.secs=2",
+)
+
+_CODES = """\
+exit codes:
+  0    simulated
+  2    nothing was simulated: no such run, too little in it, or a wrong option
+  130  Ctrl-C"""
+
+_MOST_DIFFERENCES = 12
+AS_IT_WAS = "as it was"
+RECORDED = "recorded"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The arguments."""
+    describe(parser, _ABOUT, _EXAMPLES, _CODES)
+    add = parser.add_argument
+    add("run", metavar="RUN_DIR|TOPOLOGY", nargs="?", help="which run; default: the newest")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--policy", metavar="NAME", help="who decides; default: as it was")
+    which.add_argument("--compare", metavar="A,B,...", help="several policies, as pasps@0.8,pa-sps:lr,static:8")
+    add("--predictor", metavar="MODEL", help="basic, none, clairvoyant, or a model of the service; default: as it was")
+    add("--target", metavar="U", type=seconds_above_zero, help="the target utilisation; the same as -o pasps.target.utilisation=U")
+    add("--pool", metavar="BOLT=N", action="append", default=[], help="another pool of a bolt; may be given several times")
+    add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="another configuration key; several times")
+    add_machine(parser)
+    add_master(parser)
+    add_json(parser)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What is known of the run. `course` and all of `seconds` count from its first sample."""
+
+    name: str
+    directory: Path
+    measures: Measures
+    last: Situation
+    policy: str
+    predictor: str
+    course: Sequence[tuple[float, Mapping[str, int]]]
+    simulation: Simulation
+
+
+def whatif(options: argparse.Namespace) -> int:
+    """Do what the options say; returns the exit code.
+
+    Raises:
+        InvalidError: no such run, too little in it, or something that was asked for is wrong.
+    """
+    match find_past(options.run, options.master):
+        case (ClusterTopology() as topology, _):
+            with tempfile.TemporaryDirectory(prefix="pasps-whatif-") as scratch:
+                fetch_run_files(topology, Path(scratch))
+                return _whatif(options, Path(scratch))
+        case (KnownRun() as run, _):
+            return _whatif(options, run.directory)
+    run, strange = find(options.run, None, base_directory())
+    if strange is not None:
+        raise InvalidError(f"{strange!r} is neither a run directory nor a topology that ran here; `pasps runs` lists them")
+    return _whatif(options, run.directory)
+
+
+def _whatif(options: argparse.Namespace, directory: Path) -> int:
+    given = check(dict(parse_option(text) for text in options.option), "-o")
+    if options.target is not None:
+        given = {**given, **check({"pasps.target.utilisation": options.target}, "--target")}
+    past = _past(directory, given, options)
+    changed = with_pools(past.simulation.graph, pools_of(options.pool))
+    (before,) = simulated_all(past.simulation)
+    after = replace(past.simulation, graph=changed, contenders=_changed(options, past, given))
+    found = simulated_all(after)
+    seconds = past.simulation.arrivals.seconds
+    if options.json:
+        print(json.dumps(_json(past, before, after.contenders, found, seconds)))
+    else:
+        print(_text(past, before, after.contenders, found, seconds))
+    return exit_codes.OK
+
+
+def pools_of(texts: Sequence[str]) -> dict[str, int]:
+    """`bolt=16` as pairs.
+
+    Raises:
+        InvalidError: what it is not.
+    """
+    found = {}
+    for text in texts:
+        bolt, _, number = text.partition("=")
+        if not bolt or not number.isdecimal() or not int(number):
+            raise InvalidError(f"--pool {text}: expected BOLT=N with N at least 1, as --pool store=16")
+        found[bolt] = int(number)
+    return found
+
+
+def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace) -> _Past:
+    files = RunFiles(directory)
+    config = {key: value for key, value in (files.run.get("config") or {}).items() if isinstance(key, str)}
+    name = str(files.run.get("name") or directory.name)
+    told = files.run.get("workers")
+    workers: int = options.workers or (told if isinstance(told, int) else 0)
+    last, model = None, None
+    for record in files.records:
+        if record.situation is not None:
+            last = record
+            model = record.situation.forecast.model if record.situation.forecast is not None else model
+    graph = graph_of_run(name, files.samples, files.records, workers, {**config, **given}, str(directory))
+    assert last is not None
+    assert last.situation is not None
+    graph = replace(graph, cores=options.cores or graph.cores)
+    arrivals, begin = input_of(files.samples, str(directory))
+    policy = policy_named(last.policy)
+    predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
+    order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), seed=options.seed)
+    interval = interval_of(files.run, files.records)
+    measures = measures_of(files.samples, files.records, interval)
+    simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
+    return _Past(name, directory, measures, last.situation, policy.name, predictor, replicas_of(files.samples, begin), simulation)
+
+
+def _benchmark(situation: Situation) -> dict[str, float]:
+    """What the loop knew of et_i beforehand, as far as it still held in the end."""
+    times = situation.estimates.execution.items()
+    return {bolt: time.seconds for bolt, time in times if time.source == "file" and time.seconds is not None}
+
+
+def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any]) -> list[Contender]:
+    """Who is to be tried, with what the run had where nothing else is said."""
+    chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, **given}
+    if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
+        chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
+    (as_it_was,) = past.simulation.contenders
+    settings = _with(past.last.settings, given)
+    return [
+        replace(one, order=replace(one.order, settings=_merged(settings, one.order.settings), benchmark=as_it_was.order.benchmark))
+        for one in contenders_of(options, chosen, as_it_was.order.benchmark)
+    ]
+
+
+def _with(settings: PolicySettings, given: Mapping[str, Any]) -> PolicySettings:
+    """The run's own settings, and those that are given instead."""
+    plain, asked = ElasticSettings.from_config({}).plan, ElasticSettings.from_config(given).plan
+    changed = {each.name: getattr(asked, each.name) for each in fields(asked) if getattr(asked, each.name) != getattr(plain, each.name)}
+    return replace(settings, **changed)
+
+
+def _merged(settings: PolicySettings, one: PolicySettings) -> PolicySettings:
+    """`static:8` and `pasps@0.9` say it by themselves."""
+    own = {name: getattr(one, name) for name in ("static_replicas", "target_utilisation") if getattr(one, name) is not None}
+    return replace(settings, **own)
+
+
+# ---- what is told
+
+
+def _recorded_row(past: _Past) -> list[str]:
+    measures, latency = past.measures, past.measures.latency
+    times = ["-"] * 4 if latency is None else [f"{1000 * each:,.0f}" for each in (latency.mean, latency.p50, latency.p95, latency.p99)]
+    share = measures.events.share
+    changes = measures.replicas.activations_decided + measures.replicas.deactivations_decided
+    saved = "-" if measures.saved_resources is None else f"{measures.saved_resources:.1%}"
+    decisions = f"{measures.decisions.cycles + measures.decisions.corrections:,}"
+    return [RECORDED, past.predictor, saved, *times, "-" if share is None else f"{share:.1%}", f"{changes:,}", decisions, "-"]
+
+
+def _text(past: _Past, before: Simulated, after: Sequence[Contender], found: Sequence[Simulated], seconds: float) -> str:
+    arrivals = past.simulation.arrivals
+    rows = [_recorded_row(past), row_of(f"{AS_IT_WAS}: {past.policy}", before)]
+    rows += [row_of(one.name, result) for one, result in zip(after, found, strict=True)]
+    head = f"{past.name}, {past.directory}: {arrivals.events:,} events in {seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
+    lines = [head, "", *table(HEAD, rows, (0, 1)), ""]
+    for one, result in zip(after, found, strict=True):
+        lines += _difference_lines(one.name, before, result, seconds)
+    return "\n".join([*lines, "all but the first line is simulated, not measured"])
+
+
+def _difference_lines(name: str, before: Simulated, after: Simulated, seconds: float) -> list[str]:
+    differ = differences(before.replicas, after.replicas, seconds)
+    if not differ:
+        return [f"{name}: all bolts have the same replicas at all times", ""]
+    first, second = mean_active(before.replicas, seconds), mean_active(after.replicas, seconds)
+    time = {bolt: sum(each.end - each.begin for each in differ if each.bolt == bolt) for bolt in first}
+    bolts = [[bolt, f"{first[bolt]:.2f}", f"{second.get(bolt, math.nan):.2f}", f"{time[bolt] / seconds:.0%}"] for bolt in first]
+    shown = [[f"{each.begin:.0f} to {each.end:.0f} s", each.bolt, str(each.first), str(each.second)] for each in _largest(differ)]
+    more = f", the {len(shown)} longest or largest of {len(differ)}" if len(differ) > len(shown) else ""
+    return [
+        *table(("bolt", f"active {AS_IT_WAS}", name, "differs"), bolts),
+        "",
+        f"where they differ{more}:",
+        *table(("when", "bolt", AS_IT_WAS, name), shown, (0, 1)),
+        "",
+    ]
+
+
+def _largest(differ: Sequence[Difference]) -> list[Difference]:
+    """Those with the most replicas times seconds, in the order of time."""
+    ranked = sorted(differ, key=lambda each: abs(each.first - each.second) * (each.end - each.begin), reverse=True)
+    return sorted(ranked[:_MOST_DIFFERENCES], key=lambda each: (each.begin, each.bolt))
+
+
+def _json(past: _Past, before: Simulated, after: Sequence[Contender], found: Sequence[Simulated], seconds: float) -> dict[str, Any]:
+    measures, latency = past.measures, past.measures.latency
+    (as_it_was,) = past.simulation.contenders
+    recorded = {
+        "policy": past.policy,
+        "predictor": past.predictor,
+        "saved": measures.saved_resources,
+        "latency_seconds": None if latency is None else {name: getattr(latency, name) for name in ("mean", "p50", "p95", "p99")},
+        "changes": measures.replicas.activations_decided + measures.replicas.deactivations_decided,
+        "processed_share": measures.events.share,
+    }
+    runs = [
+        {
+            **as_json(one, result),
+            "mean_active": mean_active(result.replicas, seconds),
+            "differences": [
+                {"begin": each.begin, "end": each.end, "bolt": each.bolt, "as_it_was": each.first, "would_be": each.second}
+                for each in differences(before.replicas, result.replicas, seconds)
+            ],
+        }
+        for one, result in zip(after, found, strict=True)
+    ]
+    same = {**as_json(as_it_was, before), "mean_active": mean_active(before.replicas, seconds)}
+    run = {"topology": past.name, "directory": str(past.directory), "events": past.simulation.arrivals.events, "seconds": seconds}
+    return {**run, RECORDED: recorded, "as_it_was": same, "runs": runs}

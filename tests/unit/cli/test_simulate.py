@@ -1,0 +1,227 @@
+"""`pasps simulate` and `pasps whatif`: what is printed, what is refused, and that a simulated run is a run for the other commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from pasps.cli import main as cli
+
+TOPOLOGY = """
+from pasps import Bolt, Topology
+from pasps.spouts import TraceSpout
+
+
+class Slow(Bolt):
+    outputs = ["id"]
+    execution = "thread"
+
+    def process(self, tup):
+        raise NotImplementedError
+
+
+class Shop(Topology):
+    trace = TraceSpout.spec()
+    parse = Slow.spec(inputs=[trace], par=2, pool=4)
+    store = Slow.spec(inputs=[parse], par=2, pool=8)
+"""
+ETS = ("--et", "parse=0.005", "--et", "store=0.02")
+SMALL = ("--workers", "2", "--cores", "2", "-o", "pasps.interval.secs=5")
+
+
+def main(words: list[str]) -> int:
+    """As in a new process: a file may not have the name of a module that is loaded."""
+    for name in [name for name in sys.modules if name.startswith("shop_")]:
+        del sys.modules[name]
+    return cli.main(words)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / f"shop_{uuid4().hex}.py"
+    path.write_text(TOPOLOGY)
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    rows = [f"{second},{200 + 150 * (second % 20 > 9)}" for second in range(40)]
+    path.write_text("\n".join(["time,count", *rows]) + "\n")
+    return path
+
+
+def test_policies_are_compared_in_a_table(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--compare", "static:8,pasps:none@0.7,pasps:none@1,pa-sps:lr"])
+        == 0
+    )
+    shown = capsys.readouterr().out
+    assert "shop: 11,000 events in 40 s, at most 350/s" in shown
+    assert "the whole pools carry 400/s; 2 workers, 2 cores" in shown
+    rows = [line.split() for line in shown.splitlines() if "100.0%" in line]
+    assert [row[0] for row in rows] == ["static:8", "pasps:none@0.7", "pasps:none@1", "pa-sps:lr"]
+    assert float(rows[1][2].rstrip("%")) < float(rows[2][2].rstrip("%")), "the higher target saves more"
+    assert "simulated, not measured: each event for itself" in shown
+
+
+def test_json_has_the_same(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "simulate",
+        str(shop),
+        "--trace",
+        str(trace),
+        *ETS,
+        *SMALL,
+        "--predictor",
+        "clairvoyant",
+        "--peak",
+        "70",
+        "--rows",
+        "30",
+        "--json",
+    ]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    (run,) = told["runs"]
+    assert (told["topology"], told["events"], told["seconds"]) == ("shop", 1500, 30.0)
+    assert (run["policy"], run["predictor"], run["processed"]) == ("pasps", "clairvoyant", 1500)
+    assert 0.025 < run["latency_seconds"]["mean"] < 0.1
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(words) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ([], "nothing says what one event takes in 'parse', 'store' ("),
+        (["--et", "parse=0.1"], "in 'store' ("),
+        (["--et", "parse=fast"], "--et parse=fast: expected BOLT=SECONDS"),
+        ([*ETS, "--et", "shelf=1"], "--et shelf: topology 'shop' has no such bolt"),
+        ([*ETS, "--policy", "paps"], "did you mean 'pasps'"),
+        ([*ETS, "--compare", "pasps,paps"], "did you mean 'pasps'"),
+        ([*ETS, "--compare", ","], "--compare ',': expected names"),
+        ([*ETS, "--compare", "static:few"], "static:N is static with N replicas"),
+        ([*ETS, "--compare", "pasps@much"], "pasps.target.utilisation"),
+        ([*ETS, "--compare", "pasps,static", "--run-dir", "x"], "--run-dir holds one run"),
+        ([*ETS, "--predictor", "oracle"], "there is no 'oracle'"),
+        ([*ETS, "-o", "pasps.interval.sec=5"], "the nearest known name is 'pasps.interval.secs'"),
+        ([*ETS, "--first-row", "40"], "has 40 rows"),
+    ],
+)
+def test_what_is_wrong_is_named(shop: Path, trace: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in refused(["simulate", str(shop), "--trace", str(trace), *more], capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "cannot be read"), ("time,count\n0,x\n", "line 2"), ("time,count\n0,0\n1,0\n", "nothing happens")]
+)
+def test_a_trace_that_is_none_is_named(shop: Path, text: str | None, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = shop.with_name("other.csv")
+    if text is not None:
+        path.write_text(text)
+    assert words in refused(["simulate", str(shop), "--trace", str(path), *ETS], capsys)
+
+
+@pytest.fixture
+def run(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    directory = shop.with_name("run")
+    assert (
+        main(
+            [
+                "simulate",
+                str(shop),
+                "--trace",
+                str(trace),
+                *ETS,
+                *SMALL,
+                "--policy",
+                "pa-sps",
+                "--predictor",
+                "basic",
+                "--run-dir",
+                str(directory),
+            ]
+        )
+        == 0
+    )
+    capsys.readouterr()
+    return directory
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_a_simulated_run_is_one_for_the_other_commands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run), "store"]) == 0
+    assert "store has" in capsys.readouterr().out
+    assert main(["explain", str(run), "--replay"]) == 0
+    capsys.readouterr()
+    assert main(["whatif", str(run), "--policy", "pasps", "--predictor", "none", "--target", "0.9"]) == 0
+    shown = capsys.readouterr().out
+    first, second, third = (line for line in shown.splitlines() if "100.0%" in line)
+    assert first.split()[0] == "recorded"
+    assert second.startswith("as it was: pa-sps")
+    assert third.split()[:2] == ["pasps", "none"]
+    assert first.split()[2] == second.split()[5], "saved: the run was simulated itself"
+    assert "where they differ" in shown
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *SMALL, "--policy", "pa-sps", "--predictor", "basic", "--json"]
+    assert main([*words, "--from-run", str(run)]) == 0
+    again = json.loads(capsys.readouterr().out)["runs"][0]
+    assert main([*words, *ETS]) == 0
+    said = json.loads(capsys.readouterr().out)["runs"][0]
+    assert again["saved"] == pytest.approx(said["saved"], abs=0.03)
+    assert "there is no run in" in refused([*words, "--from-run", "nothing"], capsys)
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_what_if_nothing_were_different(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", str(run), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"][0]["differences"] == []
+    assert told["runs"][0]["saved"] == pytest.approx(told["recorded"]["saved"], abs=0.02)
+    assert told["runs"][0]["latency_seconds"]["mean"] == pytest.approx(told["recorded"]["latency_seconds"]["mean"], rel=0.1)
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_what_if_the_pool_were_smaller(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", str(run), "--pool", "store=4", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (run_now,) = told["runs"]
+    assert run_now["latency_seconds"]["mean"] > 2 * told["as_it_was"]["latency_seconds"]["mean"]
+    assert run_now["mean_active"]["store"] <= 4
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--pool", "store"], "expected BOLT=N"),
+        (["--pool", "shelf=2"], "has no such bolt"),
+        (["-o", "pasps.drain=1"], "pasps.drain"),
+        (["--policy", "paps"], "did you mean"),
+    ],
+)
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_a_wrong_question_is_refused(run: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in refused(["whatif", str(run), *more], capsys)
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_a_run_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no run in" in refused(["whatif", "shopp"], capsys)
+
+
+@pytest.fixture
+def monkeypatched_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run of this machine, and no cluster, is looked at."""
+    monkeypatch.setenv("PASPS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PASPS_MASTER", raising=False)
