@@ -38,7 +38,7 @@ from pasps.simulation.graph import Graph, graph_of
 from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
-from pasps.spouts.trace_file import read_trace
+from pasps.spouts.trace_file import TraceFile, read_trace
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
@@ -199,7 +199,7 @@ def ets_of(texts: Sequence[str]) -> dict[str, float]:
 
 def _arrivals(options: argparse.Namespace) -> Arrivals:
     file = read_trace(options.trace)
-    step = float(options.step or file.spacing_seconds())
+    step = options.step or _spacing(file)
     first, rows = options.first_row, options.rows
     if not 0 <= first < len(file.counts):
         raise InvalidError(f"--first-row {first}: trace file {options.trace!r} has {len(file.counts)} rows, counted from 0")
@@ -208,6 +208,13 @@ def _arrivals(options: argparse.Namespace) -> Arrivals:
         raise InvalidError(f"trace file {options.trace!r}: nothing happens in the rows that are meant; choose others with --first-row")
     factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
     return Arrivals.of([float(count) * factor for count in counts], step, options.seed if options.random else None)
+
+
+def _spacing(file: TraceFile) -> float:
+    try:
+        return float(file.spacing_seconds())
+    except InvalidError as error:
+        raise InvalidError(f"{error} (here: --step S)") from error
 
 
 def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchmark: Mapping[str, float]) -> list[Contender]:

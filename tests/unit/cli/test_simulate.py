@@ -121,7 +121,13 @@ def test_what_is_wrong_is_named(shop: Path, trace: Path, more: list[str], words:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [(None, "cannot be read"), ("time,count\n0,x\n", "line 2"), ("time,count\n0,0\n1,0\n", "nothing happens")]
+    ("text", "words"),
+    [
+        (None, "cannot be read"),
+        ("time,count\n0,x\n", "line 2"),
+        ("time,count\n0,0\n1,0\n", "nothing happens"),
+        ("time,count\n0,5\n", "--step S"),
+    ],
 )
 def test_a_trace_that_is_none_is_named(shop: Path, text: str | None, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = shop.with_name("other.csv")
