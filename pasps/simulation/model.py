@@ -430,7 +430,10 @@ class Model:
             self._full += 1
         station.queue.append((root, count, place, task))
         if not bolt.waits:
-            self._run_loop(station.worker)
+            if station.worker is sender or not self._exact:
+                self._run_loop(station.worker)
+            else:
+                self._at(self.time + self.cost.hop + self.cost.between, self._wake, station, None, None)
         elif self._exact:
             if station.free:
                 self._start(station, self.cost.hop if station.worker is sender else self.cost.hop + self.cost.between)

@@ -186,7 +186,7 @@ def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: 
     assert main([*words, *ETS]) == 0
     said = json.loads(capsys.readouterr().out)["runs"][0]
     assert again["saved"] == pytest.approx(said["saved"], abs=0.03)
-    assert "there is no run in" in refused([*words, "--from-run", "nothing"], capsys)
+    assert "neither a run directory" in refused([*words, "--from-run", "nothing"], capsys)
 
 
 @pytest.mark.usefixtures("monkeypatched_home")

@@ -220,7 +220,7 @@ def test_few_events_are_simulated_one_by_one_and_many_as_parcels() -> None:
 # ---- always
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=6),
     st.lists(st.tuples(st.sampled_from([0.3, 0.9, 1.7]), st.integers(1, 8), st.sampled_from([0.5, 1.0, 2.0]), st.booleans()), max_size=8),

@@ -19,8 +19,8 @@ from pasps.simulation.run import ModelActuator, Order, Simulated, simulate
 from pasps.simulation.virtual_time import VirtualClock, run_virtually
 from tests.unit.simulation.graphs import bolt, graph, model
 
-LINE = graph(bolt("a", "s"), bolt("b", "a"), workers=2)
-WAVES = Arrivals.of([200 * (1 + 0.6 * math.sin(second / 8)) for second in range(90)])
+LINE = graph(bolt("a", "s", et=0.05), bolt("b", "a", et=0.05), workers=2)
+WAVES = Arrivals.of([80 * (1 + 0.6 * math.sin(second / 8)) for second in range(60)])
 
 
 def ran(policy: str, predictor: str = "none", **settings: float) -> tuple[Simulated, list[Sample], list[Record]]:
@@ -45,12 +45,12 @@ def test_a_policy_that_follows_the_load_saves_replicas() -> None:
     pasps, _, _ = ran("pasps")
     assert static.saved == pytest.approx(0.0, abs=0.01)
     assert 0.2 < pasps.saved < 0.7
-    assert pasps.latency.mean < 0.2
+    assert pasps.latency.mean < 0.3
 
 
 def test_its_decisions_are_those_of_the_policy_and_can_be_made_again() -> None:
     _, _, records = ran("pasps", "basic")
-    assert len(records) > 15
+    assert len(records) > 10
     for record in records:
         again = read(written(record))
         assert replayed(again, policy_named("pasps").plan) == again.plan
