@@ -83,16 +83,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--from-run", metavar="RUN", help="what events take and become in a run of it, a directory or a name, in place of FILE.et.json")
     add("--et", metavar="BOLT=S", action="append", default=[], help="seconds of one event in a bolt; may be given several times")
     add_machine(parser)
-    add("--run-dir", metavar="DIR", help="write samples and decisions there, for `pasps report` and `pasps explain`; one policy only")
     add_json(parser)
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
-    """What it is simulated on, and how finely."""
+    """What it is simulated on, and where its course is kept."""
     add = parser.add_argument
     add("--workers", metavar="N", type=at_least_one, help="worker processes; default: topology.workers, else one for each core")
     add("--cores", metavar="N", type=at_least_one, help="cores that they share; default: those of this machine")
     add("--seed", metavar="N", type=int, default=1, help="what is random is the same for the same number (default: 1)")
+    add("--run-dir", metavar="DIR", help="write samples and decisions there, for `pasps report` and `pasps explain`; one policy only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,8 @@ def simulate(options: argparse.Namespace) -> int:
     for note in asked.notes:
         print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
     if options.run_dir is not None:
-        if len(asked.contenders) > 1:
-            raise InvalidError("--run-dir holds one run; give one policy with --policy instead of --compare")
-        found = [_into_directory(options, asked)]
+        config = dict(parse_option(text) for text in options.option)
+        found = [written(asked, options.run_dir, os.path.abspath(options.file), config)]
     else:
         found = simulated_all(asked)
     if options.json:
@@ -292,12 +291,18 @@ class _Progress:
         self._line.end()
 
 
-def _into_directory(options: argparse.Namespace, asked: Asked) -> Simulated:
+def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> Simulated:
+    """Simulate the only contender into a run directory of its own, which `report`, `explain` and `whatif` take as any run.
+
+    Raises:
+        InvalidError: there are several, or the directory cannot be taken.
+    """
+    if len(asked.contenders) > 1:
+        raise InvalidError("--run-dir holds one run; give one policy with --policy instead of --compare")
     (one,) = asked.contenders
     clock = SystemClock()
-    config = dict(parse_option(text) for text in options.option)
-    about = About(asked.graph.name, os.path.abspath(options.file), asked.graph.workers, config, one.order.policy)
-    with RunDirectory.create(about, clock, options.run_dir) as directory:
+    about = About(asked.graph.name, file, asked.graph.workers, config, one.order.policy)
+    with RunDirectory.create(about, clock, chosen) as directory:
         directory.enter(RunState.RUNNING)
         samples, records = directory.lines("metrics.jsonl"), directory.lines("decisions.jsonl")
         line = _Progress(1)

@@ -17,7 +17,7 @@ from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
 from pasps.cli.options import add_json, add_master, describe, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
-from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
 from pasps.config import check, parse_option
@@ -45,6 +45,7 @@ _EXAMPLES = (
     "pasps whatif tweets --policy pa-sps --predictor clairvoyant",
     "pasps whatif runs/first --compare pasps,presps,static:8 --json",
     "pasps whatif runs/first --pool store=16 -o pasps.drain.secs=2",
+    "pasps whatif runs/first --target 0.9 --run-dir /tmp/instead && pasps report /tmp/instead",
 )
 
 _CODES = """\
@@ -81,6 +82,7 @@ class _Past:
 
     name: str
     directory: Path
+    file: str
     measures: Measures
     last: Situation
     policy: str
@@ -116,7 +118,7 @@ def _whatif(options: argparse.Namespace, directory: Path) -> int:
     changed = with_pools(past.simulation.graph, pools_of(options.pool))
     (before,) = simulated_all(past.simulation)
     after = replace(past.simulation, graph=changed, contenders=_changed(options, past, given))
-    found = simulated_all(after)
+    found = [written(after, options.run_dir, past.file, given)] if options.run_dir is not None else simulated_all(after)
     seconds = past.simulation.arrivals.seconds
     if options.json:
         print(json.dumps(_json(past, before, after.contenders, found, seconds)))
@@ -162,7 +164,17 @@ def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
-    return _Past(name, directory, measures, last.situation, policy.name, predictor, replicas_of(files.samples, begin), simulation)
+    return _Past(
+        name,
+        directory,
+        str(files.run.get("file") or ""),
+        measures,
+        last.situation,
+        policy.name,
+        predictor,
+        replicas_of(files.samples, begin),
+        simulation,
+    )
 
 
 def _benchmark(situation: Situation) -> dict[str, float]:

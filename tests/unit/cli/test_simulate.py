@@ -207,6 +207,17 @@ def test_what_if_the_pool_were_smaller(run: Path, capsys: pytest.CaptureFixture[
     assert run_now["mean_active"]["store"] <= 4
 
 
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_what_would_have_been_is_kept_as_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    instead = run.with_name("instead")
+    assert main(["whatif", str(run), "--policy", "pasps", "--predictor", "none", "--run-dir", str(instead)]) == 0
+    capsys.readouterr()
+    assert main(["explain", str(instead), "store", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["policy"] == "pasps"
+    assert "never replaced" in refused(["whatif", str(run), "--run-dir", str(instead)], capsys)
+    assert "holds one run" in refused(["whatif", str(run), "--compare", "pasps,static", "--run-dir", "x"], capsys)
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
