@@ -211,6 +211,7 @@ class Model:
         self.held_back = 0
         self._random = Random(seed)
         self._exact = detail.exact
+        self._spread = 1.0 / detail.parcels_a_second
         self._heap: list[tuple[float, int, Callable[..., None], Any, Any, Any]] = []
         self._number = 0
         self._workers = [_Worker(f"w{number}", number) for number in range(graph.workers)]
@@ -574,42 +575,77 @@ class Model:
             self._turn(worker)
 
     def _turn(self, worker: _Worker) -> None:
-        """The next bolt's turn: about a millisecond of it, or one tuple; of parcels one."""
+        """The next bolt's turn: about a millisecond of it, or one tuple."""
+        if not self._exact:
+            self._parcel_turns(worker)
+            return
+        station = self._next_lively(worker)
+        if station is None:
+            return
+        bolt, queue = station.bolt, station.queue
+        worker.running = True
+        self._busy_loops += 1
+        each = self._draw(bolt)
+        most = max(1, int(_CHUNK_SECONDS / each))
+        taken, count = list[Bundle](), 0
+        while queue and count < most:
+            root, size, place, task = queue[0]
+            part = min(size, most - count)
+            if part == size:
+                queue.popleft()
+            else:
+                queue[0] = (root, size - part, place, task)
+            taken.append((root, part, place, task))
+            count += part
+        self._took(station, count)
+        cpu = count * (each + self.cost.tuple_cpu) + self.cost.turn
+        # loops share the cores: as many as are busy now, for as long as this turn lasts
+        slow = max(1.0, self._busy_loops / self.graph.cores)
+        worker.cpu += cpu
+        self._at(self.time + cpu * slow, self._turned, station, taken, count * each)
+
+    def _parcel_turns(self, worker: _Worker) -> None:
+        """Parcels stand for tuples that come one by one, of which each is done at once while the loop has time for all of them.
+
+        The loop has no time when it has more to do than in the time between two parcels: then the next one waits.
+        """
+        while True:
+            turn, station = worker.turn, self._next_lively(worker)
+            if station is None:
+                return
+            free = worker.until - self._spread
+            if free > self.time:
+                worker.turn = turn  # it is still its turn then
+                worker.running = True
+                self._at(free, self._freed, worker, None, None)
+                return
+            root, count, place, task = station.queue.popleft()
+            self._took(station, count)
+            each = station.bolt.plan.et_seconds
+            busy = sum(other.until > self.time for other in self._workers if other is not worker) + 1
+            slow = max(1.0, busy / self.graph.cores)
+            cpu = count * (each + self.cost.tuple_cpu) + self.cost.turn
+            worker.cpu += cpu
+            worker.until = max(worker.until, self.time) + cpu * slow
+            self._at(self.time + (each + self.cost.tuple_cpu) * slow, self._turned, station, [(root, count, place, task)], count * each)
+
+    def _next_lively(self, worker: _Worker) -> _Station | None:
+        """Whose turn it is of those that have something to do, and room for what comes of it."""
         lively = worker.lively
         for step in range(len(lively)):
-            station = lively[(worker.turn + step) % len(lively)]
-            bolt = station.bolt
-            if not station.queue or (self._full and bolt.outs and self._held(bolt.outs)):
-                continue
-            worker.turn = (worker.turn + step + 1) % len(lively)
-            worker.running = True
-            self._busy_loops += 1
-            each = self._draw(bolt)
-            most = max(1, int(_CHUNK_SECONDS / each)) if self._exact else station.waiting
-            taken, count = list[Bundle](), 0
-            queue = station.queue
-            while queue and count < most:
-                root, size, place, task = queue[0]
-                part = min(size, most - count)
-                if part == size:
-                    queue.popleft()
-                else:
-                    queue[0] = (root, size - part, place, task)
-                taken.append((root, part, place, task))
-                count += part
-                if not self._exact:
-                    break
-            self._took(station, count)
-            cpu = count * (each + self.cost.tuple_cpu) + self.cost.turn
-            # loops share the cores: as many as are busy now, for as long as this turn lasts
-            slow = max(1.0, self._busy_loops / self.graph.cores)
-            worker.cpu += cpu
-            self._at(self.time + cpu * slow, self._turned, station, taken, count * each)
-            return
+            place = (worker.turn + step) % len(lively)
+            outs = lively[place].bolt.outs
+            if lively[place].queue and not (self._full and outs and self._held(outs)):
+                worker.turn = (place + 1) % len(lively)
+                return lively[place]
+        return None
+
+    def _freed(self, worker: _Worker, _b: None, _c: None) -> None:
+        worker.running = False
+        self._turn(worker)
 
     def _turned(self, station: _Station, taken: list[Bundle], seconds: float) -> None:
         worker, bolt = station.worker, station.bolt
-        self._busy_loops -= 1
         count = sum(part for _, part, _, _ in taken)
         bolt.in_hand -= count
         for root, part, place, _ in taken:
@@ -619,6 +655,9 @@ class Model:
             root.open -= part
             if not root.open:
                 self._finish(root)
+        if not self._exact:
+            return
+        self._busy_loops -= 1
         worker.running = False
         if not station.queue and bolt.one_queue and len(bolt.stations) > 1:
             self._dry(station)
