@@ -220,7 +220,7 @@ def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchm
     """Who is to be simulated.
 
     Raises:
-        ConfigError: no such policy.
+        ConfigError: no such policy, or it does not take the options.
         InvalidError: what follows its name is nothing.
     """
     settings = ElasticSettings.from_config(config)
@@ -228,7 +228,7 @@ def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchm
     names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
-    base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, seed=options.seed)
+    base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, settings.options, seed=options.seed)
     return [_contender(name, base) for name in names or [options.policy or settings.policy or _NO_POLICY]]
 
 
@@ -237,6 +237,7 @@ def _contender(text: str, base: Order) -> Contender:
     words, at, target = text.partition("@")
     name, colon, more = words.partition(":")
     policy = policy_named(name)
+    policy.configured(base.settings, base.options)  # before anything is simulated
     if at:
         given = check({"pasps.target.utilisation": _number(target)}, f"--compare {text}")
         base = replace(base, settings=replace(base.settings, target_utilisation=float(given["pasps.target.utilisation"])))

@@ -23,6 +23,7 @@ from pasps.cli.words import table
 from pasps.config import check, parse_option
 from pasps.control.forecaster import NONE
 from pasps.control.policies import policy_named
+from pasps.control.policies.options import GENERAL
 from pasps.control.settings import ElasticSettings
 from pasps.control.situation import PolicySettings, Situation
 from pasps.daemons.run_list import KnownRun, base_directory
@@ -160,7 +161,8 @@ def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace
     arrivals, begin = input_of(files.samples, str(directory))
     policy = policy_named(last.policy)
     predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
-    order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), seed=options.seed)
+    own = last.options or {}
+    order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), options=own, seed=options.seed)
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
@@ -189,11 +191,27 @@ def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any])
     if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
         chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
     (as_it_was,) = past.simulation.contenders
-    settings = _with(past.last.settings, given)
+    before, settings = as_it_was.order, _with(past.last.settings, given)
     return [
-        replace(one, order=replace(one.order, settings=_merged(settings, one.order.settings), benchmark=as_it_was.order.benchmark))
-        for one in contenders_of(options, chosen, as_it_was.order.benchmark)
+        replace(
+            one,
+            order=replace(
+                one.order,
+                settings=_merged(settings, one.order.settings),
+                benchmark=before.benchmark,
+                options=_options(before, one.order, given),
+            ),
+        )
+        for one in contenders_of(options, chosen, before.benchmark)
     ]
+
+
+def _options(before: Order, one: Order, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those of the run where its policy stays, but for what is given now, under the option's own name or the general one."""
+    if one.policy != before.policy:
+        return one.options
+    said = {name for name, (at, key) in GENERAL.items() if key in given or getattr(one.settings, at) is not None}
+    return {**{name: value for name, value in before.options.items() if name not in said}, **one.options}
 
 
 def _with(settings: PolicySettings, given: Mapping[str, Any]) -> PolicySettings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pasps.activation import moves, with_active
 from pasps.control.decision_log import Act, Outcome, Record
@@ -41,6 +42,7 @@ class Order:
     settings: PolicySettings = field(default_factory=PolicySettings)
     forecast_seconds: float = 5.0
     benchmark: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     machinery: Machinery = field(default_factory=Machinery)
     seed: int = 1
     tail_seconds: float = TAIL_SECONDS
@@ -162,16 +164,17 @@ def simulate(
 
     Raises:
         InvalidError: no such predictor.
-        ConfigError: no such policy.
+        ConfigError: no such policy, or it does not take the options.
     """
     policy: Policy = policy_named(order.policy)
     if order.predictor == NONE:
-        policy = replace(policy, forecasts=False)
+        policy = policy.without_forecasts()
     clock = VirtualClock(order.epoch)
     detail = detail_for(graph, arrivals, order.most_calls) if detail is None else detail
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
-    config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark)
+    configured = policy.configured(order.settings, order.options)
+    config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
     forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
     loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
     correction = order.settings.correction_seconds if policy.corrects else None

@@ -17,7 +17,7 @@ from pasps.simulation.virtual_time import VirtualClock, run_virtually
 from tests.unit.control.situations import Bench, planning
 
 PA_SPS = BUILT_IN["pa-sps"]
-CORRECTING = planning(PA_SPS, corrects=True, warm_up_seconds=1.0)
+CORRECTING = planning(PA_SPS, corrects=True, warm_up=1.0)
 
 
 class Source:

@@ -53,7 +53,7 @@ def test_its_decisions_are_those_of_the_policy_and_can_be_made_again() -> None:
     assert len(records) > 10
     for record in records:
         again = read(written(record))
-        assert replayed(again, policy_named("pasps").plan) == again.plan
+        assert replayed(again, policy_named("pasps")) == again.plan
 
 
 def test_the_same_order_gives_the_same_run() -> None:
