@@ -113,6 +113,8 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ([*ETS, "--compare", "pasps,static", "--run-dir", "x"], "--run-dir holds one run"),
         ([*ETS, "--predictor", "oracle"], "there is no 'oracle'"),
         ([*ETS, "-o", "pasps.interval.sec=5"], "the nearest known name is 'pasps.interval.secs'"),
+        ([*ETS, "-o", "pasps.policy.options.targt=1"], "the nearest known name is 'pasps.policy.options.target'"),
+        ([*ETS, "--compare", "pasps,presps", "-o", "pasps.policy.options.change_seconds=1"], "is no option of policy 'presps'"),
         ([*ETS, "--first-row", "40"], "has 40 rows"),
     ],
 )
@@ -216,6 +218,25 @@ def test_what_would_have_been_is_kept_as_a_run(run: Path, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out.splitlines()[0])["policy"] == "pasps"
     assert "never replaced" in refused(["whatif", str(run), "--run-dir", str(instead)], capsys)
     assert "holds one run" in refused(["whatif", str(run), "--compare", "pasps,static", "--run-dir", "x"], capsys)
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_a_run_keeps_the_options_of_its_policy_until_others_are_given(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A target of a tenth takes ten times the replicas."""
+    run = tmp_path / "eager"
+    words = ["simulate", str(shop), "--trace", str(trace), *SMALL, *ETS, "--policy", "pasps", "--run-dir", str(run)]
+    assert main([*words, "-o", "pasps.policy.options.target=0.1"]) == 0
+    capsys.readouterr()
+    saved = {}
+    for more in ((), ("--policy", "pasps"), ("--target", "1.2"), ("-o", "pasps.policy.options.target=1.2"), ("--compare", "pasps@1.2")):
+        assert main(["whatif", str(run), *more, "--json"]) == 0
+        saved[more] = json.loads(capsys.readouterr().out)["runs"][0]["saved"]
+    asked_before, named, target, option, at = saved.values()
+    assert asked_before == named
+    assert target == option == at
+    assert target > asked_before + 0.1
 
 
 @pytest.mark.parametrize(
