@@ -173,9 +173,9 @@ def test_not_more_than_a_few_wait_and_none_for_ever(home: Home) -> None:
     drivers.reap()
     until_gone(processes)
     drivers.prepare()
-    until_waiting(home, 1)
+    last = until_waiting(home, 1)
     drivers.close()
-    until(lambda: not waiting(home.path), "their end with their master")
+    until_gone(last)
     drivers.reap()
 
 
@@ -205,6 +205,28 @@ def test_one_that_is_kept_ready_is_the_next_driver_and_another_takes_its_place_l
     (third,) = until_waiting(home, 1)
     drivers.close()
     until_gone([third])
+    drivers.reap()
+    assert list(home.incoming.iterdir()) == []
+
+
+def test_those_that_die_while_they_are_ready_take_nobody_s_place(home: Home) -> None:
+    clock = FakeClock()
+    drivers = DriverProcesses(settings(home.path, ready=True), home, "t0ken", STAND_IN, clock)
+    for _ in range(MOST_WAITING):
+        clock.advance(REST_SECONDS + 1)
+        drivers.have_ready()
+        (ready,) = until_waiting(home, 1)
+        os.kill(ready.pid, signal.SIGKILL)
+        until_gone([ready])
+        instead = drivers.prepare()
+        processes = until_waiting(home, 1)
+        instead.drop()
+        until_gone(processes)
+        drivers.reap()
+    drivers.prepare()
+    last = until_waiting(home, 1)
+    drivers.close()
+    until_gone(last)
     drivers.reap()
     assert list(home.incoming.iterdir()) == []
 

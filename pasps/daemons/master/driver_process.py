@@ -119,6 +119,8 @@ class DriverProcesses:
         ready, self._ready = self._ready, None
         if ready is not None and ready.lives:
             return ready
+        if ready is not None:  # it has ended meanwhile, and would be counted among those that wait
+            ready.drop()
         self._part_with_those_that_wait_no_more()
         return self._begin(warm=False) if len(self._waiting) < MOST_WAITING else _Waiting(self._clock)
 
