@@ -115,5 +115,5 @@ def replayed(record: Record, policy: Policy) -> Plan:
     if situation is None:
         return record.plan
     plan = policy.plan(situation, policy.configured(situation.settings, record.options))
-    memory = remembered(plan.memory)
+    memory = remembered(plan.memory, len(situation.shape.bolts))
     return plan if memory is plan.memory else replace(plan, memory=memory)

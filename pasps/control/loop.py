@@ -299,7 +299,7 @@ class MapeLoop:
             if not isinstance(plan, Plan) or not plan.bolts.keys() <= {bolt.id for bolt in self._config.shape.bolts}:
                 raise InvalidError(f"expected a Plan for bolts of this topology, got {plan!r}")
             check_plan(plan, {bolt.id for bolt in self._config.shape.bolts})
-            memory = remembered(plan.memory)
+            memory = remembered(plan.memory, len(self._config.shape.bolts))
         except Exception as error:  # noqa: BLE001 - the control cycle's door: anybody's policy; the last table stands
             held = f"policy {self._config.policy.name!r} raised {type(error).__name__}: {error}"
             if not self._is_said(held):

@@ -14,11 +14,13 @@ from pasps.errors import InvalidError
 
 MOST_MEMORY = 16_384
 """Bytes of JSON that a policy may leave for its next plan: it stands in every record."""
+MOST_MEMORY_OF_BOLT = 1_024
+"""And so many more for each bolt, of which a policy may remember something."""
 NO_RESTART = "the plan asks for a restart of the workers, which nothing carries out yet; leave `reconfigure` at 'pool'"
 
 
-def remembered(memory: Any) -> Any:
-    """What a policy gets back of what it left: the same as a replay reads.
+def remembered(memory: Any, bolts: int) -> Any:
+    """What a policy gets back of what it left: the same as a replay reads. The topology has so many bolts.
 
     Raises:
         InvalidError: it is no JSON, or too much.
@@ -29,8 +31,9 @@ def remembered(memory: Any) -> Any:
         text = msgspec.json.encode(memory)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(f"expected a JSON value as the plan's memory: {error}") from error
-    if len(text) > MOST_MEMORY:
-        raise InvalidError(f"expected at most {MOST_MEMORY} bytes of JSON as the plan's memory, got {len(text)}")
+    most = MOST_MEMORY + bolts * MOST_MEMORY_OF_BOLT
+    if len(text) > most:
+        raise InvalidError(f"expected at most {most} bytes of JSON as the plan's memory, got {len(text)}")
     return msgspec.json.decode(text)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pasps.control.plan import Clamp, Plan
+from pasps.control.plan_checks import remembered
 from pasps.control.policies.pasps import POLICY
 from pasps.control.situation import BoltInterval, BoltShape, Forecast, Situation
 from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
@@ -199,3 +200,17 @@ def test_a_bolt_without_an_execution_yet_keeps_its_replicas() -> None:
 
 def test_what_the_loop_needs_to_know() -> None:
     assert (POLICY.forecasts, POLICY.corrects, POLICY.warm_up_seconds) == (True, True, 1.0)
+
+
+def test_what_it_remembers_of_a_hundred_bolts_with_long_names_is_not_too_much() -> None:
+    topology = shape(*(bolt(f"{number}-{'x' * 60}", "s", pool=100) for number in range(100)))
+    names = [each.id for each in topology.bolts]
+    memory, pace = None, 0.1
+    for step in range(600):
+        now = 1000.03 + step * pace
+        what = interval({"s": due(3000.0)}, {name: did(3000, 0.1 + 0.9 * (step % 7)) for name in names}, cores=400, ended=now)
+        seen = known(topology, dict.fromkeys(names, 0.1 + 0.0123 * (step % 97)))
+        arrivals = (100.0 + 7.77 * (step % 13),) * 10
+        memory = plan(situation(topology, what, seen, arrivals=arrivals, moment="correction", memory=memory)).memory
+        memory = remembered(memory, len(names))
+    assert set(memory) == set(names)

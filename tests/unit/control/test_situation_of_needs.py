@@ -184,7 +184,7 @@ def test_a_plan_s_memory_comes_back_as_json_has_it_after_corrections_that_nobody
 
 
 @pytest.mark.parametrize(
-    ("memory", "said"), [(object(), "expected a JSON value as the plan's memory"), ("x" * 20_000, "at most 16384 bytes of JSON")]
+    ("memory", "said"), [(object(), "expected a JSON value as the plan's memory"), ("x" * 20_000, "at most 17408 bytes of JSON")]
 )
 def test_what_cannot_be_kept_is_refused_and_the_memory_before_it_stays(memory: Any, said: str) -> None:
     def plan(situation: Situation) -> Plan:
