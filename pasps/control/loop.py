@@ -262,6 +262,8 @@ class MapeLoop:
 
     async def _take_step(self) -> None:
         """What the last plan laid down for now; of several that are due the last one counts."""
+        if not self._steps:
+            return  # two ticks have seen it due before anything was done about it
         due = self._steps[0]
         while self._steps and self._steps[0][0] <= self._uptime + _near(1.0):
             due = self._steps.popleft()

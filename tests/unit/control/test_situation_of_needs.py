@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -225,6 +226,19 @@ def test_a_newer_plan_takes_the_timetable_s_place_and_one_that_is_held_does_not(
     held = Bench(stepping(Step(3.0, {"a": 4})), interval_seconds=2.0)
     held.run(10)
     assert [wanted for wanted, _ in held.actuator.calls] == [{"a": 4}]
+
+
+def test_a_step_that_two_ticks_have_seen_due_is_taken_once() -> None:
+    bench = Bench(stepping(Step(2.0, {"a": 1})), interval_seconds=30.0)
+    bench.run(3)
+    assert (bench.tick(), bench.tick(0.1)) == ("timetable", "timetable"), "before the first of them was decided"
+
+    async def both() -> None:
+        for _ in range(2):
+            await bench.loop.decide("timetable")
+
+    asyncio.run(both())
+    assert [record.moment for record in bench.records] == ["cycle"], "there was nothing to do, and nothing went wrong"
 
 
 @pytest.mark.parametrize(
