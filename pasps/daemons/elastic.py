@@ -124,13 +124,13 @@ class Elastic:
     async def close(self) -> None:
         """Stop deciding, take the last sample, and end the predictor. The workers are still there."""
         task, self._task = self._task, None
-        for each in (task, self._hurried):
-            if each is not None:
-                each.cancel()
+        under_way = [each for each in (task, self._hurried) if each is not None]
+        for each in under_way:
+            each.cancel()
         try:
+            await asyncio.gather(*under_way, return_exceptions=True)  # first: a tick may begin a decision
             await self._ticking.close()
             if task is not None:
-                await asyncio.gather(task, return_exceptions=True)
                 with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
                     async with asyncio.timeout(_LAST_SECONDS):
                         self._ticking.sample(await self._master.cut())
@@ -166,15 +166,21 @@ class Elastic:
 
     def pressed(self, component: str) -> None:
         """Correct at once, however far off the next correction is: once between two ticks, and only where the policy corrects."""
-        now = self._clock.now()
-        if self._task is not None and self._pace is not None and now >= self._pressed_at + min(SECOND, self._pace):
+        now, under_way = self._clock.now(), self._hurried is not None and not self._hurried.done()
+        if self._task is None or self._pace is None or under_way:
+            return
+        if now >= self._pressed_at + min(SECOND, self._pace):
             self._pressed_at = now
             self._loop.hurry()
             self._hurried = asyncio.get_running_loop().create_task(self._tick_now())
 
     async def _tick_now(self) -> None:
-        with suppress(PaspsError):  # the topology ends, or the next tick, which is not far, says what is wrong
+        try:
             await self._ticking.tick()
+        except PaspsError:  # the topology ends, or the next tick, which is not far, says what is wrong
+            pass
+        except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
+            _log.exception("a hurried control cycle failed")
 
     def view(self) -> ElasticView:
         """What is known now."""
