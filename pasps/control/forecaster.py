@@ -178,6 +178,10 @@ class Forecaster:
             error = PredictorError(f"the predictor did not answer within {self._deadline_seconds:g} s")
         except PredictorError as raised:
             error = raised
+        except InvalidError:
+            raise
+        except Exception as raised:  # noqa: BLE001 - anybody's predictor: a fault of it is no forecast, as in `_ask`
+            error = PredictorError(f"the predictor's client failed: {raised!r}")
         else:
             self._last_good = made.get(INPUT, self._last_good)
             self._take("predictor", f"forecasts of {self._model!r} are used again")

@@ -183,7 +183,7 @@ class PredictorClient:
 
     @property
     def least_samples(self) -> int | None:
-        """What /v1/models says of the model; asked for once, after the first answer to `predict`."""
+        """What /v1/models says of the model; asked for once, after the first answer to `predict`, or when it refuses."""
         return self._least_samples
 
     async def predict(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
@@ -218,6 +218,8 @@ class PredictorClient:
         status, body = await self._exchange(url, "/v2/forecast", msgspec.json.encode(question))
         if status == http.client.NOT_FOUND:
             return await self._one_by_one(series, horizon)
+        if 400 <= status < 500:
+            await self._learn(url)
         answer = read_body(status, body, _Forecast, _who(url))
         return {
             names[int(one.id)]: Prediction(tuple(one.mean), dict(zip(answer.quantiles, map(tuple, one.cumulative_quantiles), strict=False)))

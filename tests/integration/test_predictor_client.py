@@ -15,7 +15,7 @@ import pytest
 
 from pasps.control.forecaster import Forecaster
 from pasps.control.predictor_client import PredictorClient
-from pasps.control.situation import Forecast
+from pasps.control.situation import INPUT, Forecast
 from pasps.errors import PredictorError
 from tests.integration.predictor_servers import (
     GOOD,
@@ -292,6 +292,20 @@ def test_a_service_that_knows_one_series_at_a_time_is_asked_for_each() -> None:
             await client.close()
 
     asyncio.run(main())
+
+
+def test_who_has_too_few_samples_of_several_series_learns_how_many_are_needed(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with serving(says({"detail": "too few"}, "422 Unprocessable Content"), models=lists(10)) as server:
+            client = client_of(server)
+            ladder = Forecaster(client, "ann", DEADLINE_SECONDS)
+            made = await ladder.forecast_series({INPUT: SAMPLES}, HORIZON - DEADLINE_SECONDS, 100.0, (0.5,))
+            assert (made[INPUT].predictions, made[INPUT].why) == (BASIC, "the model 'ann' needs 10 samples, there are 4")
+            assert [call.line.split()[1] for call in server.calls] == ["/v2/forecast", "/v1/models"]
+            await client.close()
+
+    run(test)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"quantiles": [], "series": [{"id": "0"}]}', b'{"quantiles": [NaN], "series": []}'])

@@ -136,6 +136,8 @@ class SeriesPredictor(Predictor):
     ) -> Mapping[str, Prediction]:
         if "error" in self.answer:
             raise PredictorError(self.answer["error"])
+        if "raises" in self.answer:
+            raise self.answer["raises"]
         sums = self.answer.get("sums", {0.9: (3.0,) * horizon, 0.5: (4.0,) * horizon})
         return {name: Prediction((1.0,) * horizon, sums) for name in series if name not in self.answer.get("without", ())}
 
@@ -170,6 +172,7 @@ def test_a_predictor_of_many_is_asked_once_and_its_quantiles_never_cross() -> No
     ("answer", "said"),
     [
         ({"error": "it is down"}, "it is down"),
+        ({"raises": ValueError("not so")}, "the predictor's client failed: ValueError('not so')"),
         ({"without": {INPUT}}, "the predictor says nothing of the input"),
         ({"sums": {0.9: (1.0,)}}, "the predictor's quantile 0.9 is no"),
         ({"sums": {0.9: (float("nan"),) * 3}}, "the predictor's quantile 0.9 is no"),
