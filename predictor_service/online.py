@@ -311,6 +311,8 @@ class Autoregression:
 
 
 _RIDGE = 1.0
+_BEYOND = 1e12
+"""A sample that weighs so much in a coming step takes it to the ceiling, or to 0."""
 _DAY, _WEEK = 86_400.0, 604_800.0
 
 
@@ -336,6 +338,9 @@ class _Fit:
         answers[:lags] = np.eye(lags)[::-1]
         for step in range(lags, lags + horizon):
             answers[step] = newest @ answers[step - lags : step][::-1]
+            if np.abs(answers[step]).max() > _BEYOND:  # it would grow past all numbers; what comes of it is at a bound already
+                answers[step:] = answers[step]
+                break
         self._answers = answers[lags:]
         self._usual, self._count = usual, count
 

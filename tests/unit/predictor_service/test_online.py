@@ -165,3 +165,11 @@ def test_nobody_needs_a_library_but_the_autoregression() -> None:
         for sample in NOISE[:20]:
             model.update(sample)
         assert model.total(10) == pytest.approx(math.fsum(model.means(10)))
+
+
+@pytest.mark.parametrize("growth", [1.3, 2.0, -1.4])
+@each_new
+def test_what_grows_without_end_is_forecast_however_far(model: Model, growth: float) -> None:
+    said = forecast(model, [growth**step for step in range(49)], 10_000, 1.0)
+    assert all(math.isfinite(step) and step >= 0 for step in said.predictions)
+    assert len(said.predictions) == 10_000
