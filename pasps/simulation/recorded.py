@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -101,8 +101,7 @@ def differences(first: Course, second: Course, seconds: float) -> list[Differenc
     for bolt in sorted({name for _, active in (*first, *second) for name in active}):
         moments = sorted({0.0, *(at for at, _ in first), *(at for at, _ in second)})
         open_: Difference | None = None
-        for at in moments:
-            one, other = _at(first, at, bolt), _at(second, at, bolt)
+        for at, one, other in zip(moments, _counts(first, moments, bolt), _counts(second, moments, bolt), strict=True):
             if open_ is not None and (open_.first, open_.second) != (one, other):
                 found.append(Difference(open_.begin, at, bolt, open_.first, open_.second))
                 open_ = None
@@ -113,14 +112,14 @@ def differences(first: Course, second: Course, seconds: float) -> list[Differenc
     return sorted(found, key=lambda each: (each.begin, each.bolt))
 
 
-def _at(course: Course, at: float, bolt: str) -> int | None:
-    """How many it had then; before the first moment what it had at that."""
-    count = None
-    for moment, active in course:
-        if moment > at and count is not None:
-            break
-        count = active.get(bolt, count)
-    return count
+def _counts(course: Course, moments: Iterable[float], bolt: str) -> Iterator[int | None]:
+    """How many it had at each of these moments, in order; before the first one that is known what it had at that."""
+    count, place = None, 0
+    for at in moments:
+        while place < len(course) and (course[place][0] <= at or count is None):
+            count = course[place][1].get(bolt, count)
+            place += 1
+        yield count
 
 
 def mean_active(course: Course, seconds: float) -> dict[str, float]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from pasps.control.run_log import BoltSample, Sample
@@ -55,3 +58,25 @@ def test_means_are_over_time() -> None:
     course = replicas_of([sample(5, 0, 1), sample(6, 0, 1), sample(10, 0, 4), sample(11, 0, 4, complete=False)], 5.0)
     assert course == [(0.0, {"a": 1}), (5.0, {"a": 4})]
     assert mean_active(course, 10.0) == {"a": 2.5}
+
+
+class Read(list[Any]):
+    """A course that counts how often somebody looks into it."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in super().__iter__():
+            self.looks += 1
+            yield each
+
+
+def test_courses_of_a_long_run_are_gone_through_once_for_each_bolt() -> None:
+    first = Read((float(second), {"a": second % 3}) for second in range(500))
+    second = Read((second + 0.5, {"a": second % 2}) for second in range(500))
+    assert len(differences(first, second, 500.0)) > 500
+    assert max(first.looks, second.looks) < 10 * 500
