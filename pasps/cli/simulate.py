@@ -62,6 +62,8 @@ exit codes:
 _PREDICTOR = "basic, none, clairvoyant (knows the trace), or a model of the service; default: pasps.predictor"
 _COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
 _NO_POLICY = "pasps"
+_MOST_EVENTS = 1e15
+"""More than any machine sees."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -206,7 +208,13 @@ def _arrivals(options: argparse.Namespace) -> Arrivals:
     if not max(counts):
         raise InvalidError(f"trace file {options.trace!r}: nothing happens in the rows that are meant; choose others with --first-row")
     factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
-    return Arrivals.of([float(count) * factor for count in counts], step, options.seed if options.random else None)
+    values = [float(count) * factor for count in counts]
+    if not sum(values) <= _MOST_EVENTS:
+        raise InvalidError(f"{sum(values):g} events in all are too many to be simulated, at most {_MOST_EVENTS:g} are; give a smaller --peak")
+    arrivals = Arrivals.of(values, step, options.seed if options.random else None)
+    if not arrivals.events:
+        raise InvalidError(f"less than one event in all ({sum(values):g}) is nothing to simulate; give a higher --peak")
+    return arrivals
 
 
 def _spacing(file: TraceFile) -> float:

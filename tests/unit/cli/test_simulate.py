@@ -111,6 +111,8 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ([*ETS, "--compare", "static:few"], "static:N is static with N replicas"),
         ([*ETS, "--compare", "pasps@much"], "pasps.target.utilisation"),
         ([*ETS, "--compare", "pasps,static", "--run-dir", "x"], "--run-dir holds one run"),
+        ([*ETS, "--peak", "1e308"], "too many to be simulated"),
+        ([*ETS, "--peak", "0.001"], "nothing to simulate; give a higher --peak"),
         ([*ETS, "--predictor", "oracle"], "there is no 'oracle'"),
         ([*ETS, "-o", "pasps.interval.sec=5"], "the nearest known name is 'pasps.interval.secs'"),
         ([*ETS, "-o", "pasps.policy.options.targt=1"], "the nearest known name is 'pasps.policy.options.target'"),
@@ -128,6 +130,7 @@ def test_what_is_wrong_is_named(shop: Path, trace: Path, more: list[str], words:
         (None, "cannot be read"),
         ("time,count\n0,x\n", "line 2"),
         ("time,count\n0,0\n1,0\n", "nothing happens"),
+        ("time,count\n0,0.1\n1,0.1\n", "less than one event in all (0.2)"),
         ("time,count\n0,5\n", "--step S"),
     ],
 )
