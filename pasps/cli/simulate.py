@@ -210,7 +210,9 @@ def _arrivals(options: argparse.Namespace) -> Arrivals:
     factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
     values = [float(count) * factor for count in counts]
     if not sum(values) <= _MOST_EVENTS:
-        raise InvalidError(f"{sum(values):g} events in all are too many to be simulated, at most {_MOST_EVENTS:g} are; give a smaller --peak")
+        raise InvalidError(
+            f"{sum(values):g} events in all are too many to be simulated, at most {_MOST_EVENTS:g} are; give a smaller --peak"
+        )
     arrivals = Arrivals.of(values, step, options.seed if options.random else None)
     if not arrivals.events:
         raise InvalidError(f"less than one event in all ({sum(values):g}) is nothing to simulate; give a higher --peak")

@@ -231,6 +231,37 @@ def test_those_that_die_while_they_are_ready_take_nobody_s_place(home: Home) -> 
     assert list(home.incoming.iterdir()) == []
 
 
+def test_why_those_that_are_kept_ready_end_is_said_and_they_are_begun_less_and_less_often(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    failing = (sys.executable, "-c", "import sys; sys.exit('no such library')")
+    drivers = DriverProcesses(settings(home.path, ready=True), home, "t0ken", failing, clock)
+
+    def said() -> list[str]:
+        return [record.getMessage() for record in caplog.records if "kept ready" in record.getMessage()]
+
+    def begun() -> int:
+        return len(list(home.incoming.iterdir()))
+
+    clock.advance(REST_SECONDS + 1)
+    drivers.have_ready()
+    for number, pause in enumerate((REST_SECONDS, 2 * REST_SECONDS, 4 * REST_SECONDS), start=1):
+        until(lambda: all(b"no such" in file.read_bytes() for file in home.incoming.iterdir()), "its end")
+        until(lambda: not drivers.lives_ready, "its end")
+        clock.advance(pause - 1)
+        drivers.have_ready()
+        assert len(said()) == number - 1
+        clock.advance(2)
+        drivers.have_ready()
+        assert (len(said()), begun()) == (number, 1)
+    assert said()[0] == "the driver that was kept ready has ended with status 1: no such library"
+    until(lambda: not drivers.lives_ready, "the end of the last")
+    drivers.close()
+    drivers.reap()
+    assert begun() == 0
+
+
 def test_one_that_has_tried_everything_out_has_a_java_that_takes_an_application(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,8 @@ MOST_WAITING = 2
 """So many drivers are got ready at once, as many as packages are checked; the others are started when their package is accepted."""
 REST_SECONDS = 5.0
 """So long after the start of a driver the one for the next submission is begun: until then the topology has better use for processors."""
+MOST_REST_SECONDS = 300.0
+"""And that long at most after the start of one that was kept ready and ended by itself, as others had before it."""
 WAIT_SECONDS = 10.0
 """So long after its package was accepted a driver waits to be the one that is started."""
 
@@ -111,6 +113,7 @@ class DriverProcesses:
         self._waiting: list[_Waiting] = []
         self._ready: _Waiting | None = None
         self._rest = Deadline(self._clock, REST_SECONDS)
+        self._pause = REST_SECONDS
         self._processes: dict[str, tuple[int, subprocess.Popen[bytes] | None]] = {}
         self._replaced: list[subprocess.Popen[bytes]] = []
 
@@ -118,20 +121,36 @@ class DriverProcesses:
         """See Drivers."""
         ready, self._ready = self._ready, None
         if ready is not None and ready.lives:
+            self._pause = REST_SECONDS
             return ready
-        if ready is not None:  # it has ended meanwhile, and would be counted among those that wait
-            ready.drop()
+        if ready is not None:  # it would be counted among those that wait
+            self._lose(ready)
         self._part_with_those_that_wait_no_more()
         return self._begin(warm=False) if len(self._waiting) < MOST_WAITING else _Waiting(self._clock)
 
     def have_ready(self) -> None:
         """See Drivers."""
-        if not self._settings.ready or (self._ready is not None and self._ready.lives) or not self._rest.expired():
+        if not self._settings.ready or self.lives_ready or not self._rest.expired():
             return
         if self._ready is not None:
-            self._ready.drop()
-        self._rest = Deadline(self._clock, REST_SECONDS)
+            self._lose(self._ready)
+        self._rest = Deadline(self._clock, self._pause)
         self._ready = self._begin(warm=True)
+
+    @property
+    def lives_ready(self) -> bool:
+        """Whether one waits for the next submission."""
+        return self._ready is not None and self._ready.lives
+
+    def _lose(self, ready: _Waiting) -> None:
+        """One that was kept ready has ended by itself. If that is the way of them all, they are tried less and less often."""
+        self._pause = min(2 * self._pause, MOST_REST_SECONDS)
+        if ready.process is not None:
+            said = ""
+            with suppress(OSError):
+                said = _end_of(ready.output)
+            _log.warning("the driver that was kept ready has ended with status %s: %s", ready.process.poll(), said or "it wrote nothing")
+        ready.drop()
 
     def _begin(self, *, warm: bool) -> _Waiting:
         waiting, output = _Waiting(self._clock), self._home.waiting_output()
@@ -206,7 +225,7 @@ class DriverProcesses:
         """See Drivers."""
         path = self._home.driver_output(name, epoch)
         try:
-            said = path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+            said = _end_of(path)
         except OSError as error:
             return f"{path}: {error.strerror}"
         return f"{said} ({path})" if said else f"it wrote nothing ({path})"
@@ -244,7 +263,7 @@ class _Waiting:
         self.process: subprocess.Popen[bytes] | None = None
         self.is_taken = False
         self._clock = clock
-        self._output: Path
+        self.output: Path
         self._late: Deadline | None = None
 
     @property
@@ -258,7 +277,7 @@ class _Waiting:
         return self.waits and self.process is not None and self.process.poll() is None
 
     def begin(self, process: subprocess.Popen[bytes], output: Path) -> None:
-        self.process, self._output = process, output
+        self.process, self.output = process, output
 
     def keep_for(self, name: str) -> None:
         """See Prepared."""
@@ -270,7 +289,7 @@ class _Waiting:
             self.drop()
             return None
         try:
-            self._output.replace(output)
+            self.output.replace(output)
             _tell(self.process, orders)
         except OSError as error:
             _log.warning("the driver that was ready for %s is not: %s", self.name, error)
@@ -285,12 +304,16 @@ class _Waiting:
             with suppress(OSError):
                 self.process.stdin.close()
             with suppress(OSError):
-                self._output.unlink(missing_ok=True)
+                self.output.unlink(missing_ok=True)
 
     def drop_when_late(self) -> None:
         """When nobody started it though its package was accepted: another master leads by now, say."""
         if self._late is not None and self._late.expired():
             self.drop()
+
+
+def _end_of(output: Path) -> str:
+    return output.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
 
 
 def _tell(process: subprocess.Popen[bytes], told: Secrets | Orders) -> None:
