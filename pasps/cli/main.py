@@ -18,6 +18,7 @@ from typing import cast
 
 from pasps.cli import exit_codes
 from pasps.cli.find_run import NotRunningError
+from pasps.config import KEYS
 from pasps.errors import BusyError, InvalidError, PaspsError, TimeoutExpiredError
 
 
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     named = next((word for word in words if not word.startswith("-")), None)
     command = next((command for command in COMMANDS if command.name == named), None)
-    options = _parser(command).parse_args(words)
+    options = _parsed(command, words)
     assert command is not None
     try:
         return cast("int", getattr(importlib.import_module(command.module), command.name)(options))
@@ -77,16 +78,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_codes.BY_SIGNAL + signal.SIGPIPE
 
 
-def _parser(chosen: Command | None) -> argparse.ArgumentParser:
-    """All commands by name and help; the chosen one with its arguments."""
+def _parsed(command: Command | None, words: list[str]) -> argparse.Namespace:
+    """The words as options; ends the process with code 2 where they are none, and says so with the command's own name."""
+    parser, own = _parser(command)
+    options, more = parser.parse_known_args(words)
+    if more:
+        key = "pasps." + more[0].lstrip("-").partition("=")[0].replace("-", ".")
+        cure = f"; a configuration key is given as -o {key}=VALUE" if key in KEYS and hasattr(options, "option") else ""
+        own.error(f"unrecognized arguments: {' '.join(more)}{cure}")
+    return options
+
+
+def _parser(chosen: Command | None) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """All commands by name and help; the chosen one with its arguments, which comes second."""
     parser = argparse.ArgumentParser(prog="pasps", description="Storm-like topologies whose bolts grow and shrink while tuples flow.")
     parser.add_argument("--version", action="version", version=f"pasps {_version()}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    named = parser
     for command in COMMANDS:
         own = commands.add_parser(command.name, help=command.help)
         if command is chosen:
             importlib.import_module(command.module).add(own)
-    return parser
+            named = own
+    return parser, named
 
 
 def _code(error: PaspsError) -> int:

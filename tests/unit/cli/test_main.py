@@ -19,6 +19,9 @@ from pasps.cli.main import main
         (["run", "x.py", "--duration", "0"], "expected seconds above 0, got '0'"),
         (["run", "x.py", "--duration", "nan"], "expected seconds of at least 0, got 'nan'"),
         (["run", "x.py", "--drain-timeout", "-1"], "expected seconds of at least 0, got '-1'"),
+        (["run", "x.py", "--walk"], "pasps run: error: unrecognized arguments: --walk\n"),
+        (["run", "x.py", "--policy", "static"], "--policy static; a configuration key is given as -o pasps.policy=VALUE\n"),
+        (["list", "--policy=static"], "pasps list: error: unrecognized arguments: --policy=static\n"),
     ],
 )
 def test_a_wrong_option_is_named_and_ends_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
