@@ -87,7 +87,7 @@ class Key:
         return int(text) if self.kind is int else float(text)
 
 
-_ALMOST_OPTIONS = ("pasps.policy.", "pasps.options.")
+_ALMOST_OPTIONS = ("pasps.policy.", "pasps.options.", "pasps.options")
 
 MOST_WORKERS = 100_000
 """Of one topology; more are a slip of the finger."""
@@ -195,7 +195,9 @@ def _key(name: object, where: str) -> Key | None:
         return None
     if key is None and name.startswith(OWN_PREFIXES):
         if name.startswith(_ALMOST_OPTIONS):
-            cure = f"an option of a policy is written {OPTIONS_PREFIX + name.rpartition('.')[2]!r}"
+            last = name.rpartition(".")[2]
+            meant = OPTIONS_PREFIX + ("NAME" if last in ("option", "options") else last)
+            cure = f"an option of a policy is written {meant!r}"
             raise ConfigError(name, "is unknown", where=where, cure=cure)
         near = get_close_matches(name, KEYS, n=1, cutoff=0.0)
         raise ConfigError(name, "is unknown", where=where, cure=f"the nearest known name is {near[0]!r}")

@@ -155,6 +155,12 @@ def test_what_is_almost_an_option_of_a_policy_is_told_how_it_is_written(name: st
         check({name: 1}, "here")
 
 
+@pytest.mark.parametrize("name", ["pasps.policy.options", "pasps.policy.option", "pasps.options"])
+def test_options_of_a_policy_are_set_one_by_one(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"is unknown; an option of a policy is written 'pasps\.policy\.options\.NAME'"):
+        check({name: {"target": 1}}, "here")
+
+
 def test_an_option_of_a_policy_is_not_set_on_a_component() -> None:
     with pytest.raises(ConfigError, match="holds for the whole topology"):
         check({"pasps.policy.options.target": 1}, "component 'a'", component=True)

@@ -106,7 +106,7 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
     """The options of a policy as configured: its defaults, over them the general keys, over those `given`, by field.
 
     Raises:
-        ConfigError: the policy has no such option (with the nearest name), or it does not take that value.
+        ConfigError: the policy has no such option (with the nearest name, or all of them), or it does not take that value.
     """
     keys = keys_of(options)
     for name, value in given.items():
@@ -139,5 +139,5 @@ def _cure(policy: str, name: str, keys: Iterable[str]) -> str:
     names = list(keys)
     if not names:
         return f"leave it out: {policy!r} has no options"
-    near = get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.0)
-    return f"the nearest known name is {OPTIONS_PREFIX + near[0]!r}"
+    near = get_close_matches(name.lower().replace("-", "_"), names, n=1)
+    return f"the nearest known name is {OPTIONS_PREFIX + near[0]!r}" if near else f"it has {', '.join(names)}"

@@ -50,6 +50,7 @@ def test_each_is_set_by_its_own_key() -> None:
     [
         ("targt", 0.5, r"'pasps\.policy\.options\.targt' is no option of policy 'mine'; the nearest known name is '.*options\.target'"),
         ("target", 1.5, r"policy 'mine': .*'pasps\.policy\.options\.target' must be a number above 0 and at most 1, got 1\.5 \(float\)"),
+        ("replicas", 3, "is no option of policy 'mine'; it has target, most, careful, way"),
         ("target", "much", r"must be a number above 0 and at most 1, got 'much' \(str\)"),
         ("target", None, "must be a number above 0 and at most 1, got None"),
         ("most", 2.5, "must be an integer of at least 1, or null, got 2.5"),
