@@ -66,3 +66,14 @@ def seconds_above_zero(text: str) -> float:
     if not read:
         raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
     return read
+
+
+def events_a_second(text: str) -> float:
+    """A rate, not 0."""
+    try:
+        read = float(text)
+    except ValueError:
+        read = math.nan
+    if not 0 < read < math.inf:
+        raise argparse.ArgumentTypeError(f"expected events a second, above 0, got {text!r}")
+    return read

@@ -17,7 +17,7 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, events_a_second, seconds_above_zero
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.words import table
 from pasps.clock import SystemClock
@@ -26,14 +26,16 @@ from pasps.cluster.package import PackageRequest
 from pasps.config import check, merged, parse_option
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
-from pasps.control.policies import policy_named
+from pasps.control.policies import Policy, policy_named
 from pasps.control.settings import ElasticSettings
+from pasps.control.situation import PolicySettings
 from pasps.daemons.run_directory import About, RunDirectory
 from pasps.daemons.run_list import base_directory
 from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError
 from pasps.report.run_files import RunFiles
 from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.forecasters import check_model
 from pasps.simulation.graph import Graph, graph_of
 from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
@@ -75,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--step", metavar="S", type=seconds_above_zero, help="how long a row lasts; default: as the times in it say")
     add("--rows", metavar="N", type=at_least_one, help="so many rows of it; default: all")
     add("--first-row", metavar="N", type=int, default=0, help="where to begin (default: 0)")
-    add("--peak", metavar="R", type=seconds_above_zero, help="scale it to so many events a second in its busiest row")
+    add("--peak", metavar="R", type=events_a_second, help="scale it to so many events a second in its busiest row")
     add("--random", action="store_true", help="events come at random within a row, instead of evenly")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
@@ -249,16 +251,31 @@ def _contender(text: str, base: Order) -> Contender:
     policy = policy_named(name)
     policy.configured(base.settings, base.options)  # before anything is simulated
     if at:
+        if "target" not in policy.keys:
+            raise InvalidError(f"--compare {text}: policy {name!r} has no target; leave {at + target!r} out")
         given = check({"pasps.target.utilisation": _number(target)}, f"--compare {text}")
-        base = replace(base, settings=replace(base.settings, target_utilisation=float(given["pasps.target.utilisation"])))
+        target_utilisation = float(given["pasps.target.utilisation"])
+        base = _instead(base, "target", replace(base.settings, target_utilisation=target_utilisation))
     if not colon:
-        return Contender(text, replace(base, policy=name))
+        return _checked(text, replace(base, policy=name), policy)
     if policy.forecasts:
-        return Contender(text, replace(base, policy=name, predictor=more))
+        return _checked(text, replace(base, policy=name, predictor=more), policy)
     if name == "static" and more.isdecimal() and int(more):
-        return Contender(text, replace(base, policy=name, settings=replace(base.settings, static_replicas=int(more))))
+        return Contender(text, replace(_instead(base, "replicas", replace(base.settings, static_replicas=int(more))), policy=name))
     what = "static:N is static with N replicas of each bolt" if name == "static" else f"policy {name!r} asks nobody for forecasts"
     raise InvalidError(f"--compare {text}: {what}")
+
+
+def _instead(base: Order, option: str, settings: PolicySettings) -> Order:
+    """What a name says by itself lies over what holds for all of them, which may be said by the option's own key."""
+    return replace(base, settings=settings, options={name: given for name, given in base.options.items() if name != option})
+
+
+def _checked(text: str, order: Order, policy: Policy) -> Contender:
+    """Its model is looked for before those named before it are simulated."""
+    if policy.forecasts:
+        check_model(order.predictor)
+    return Contender(text, order)
 
 
 def _number(text: str) -> float | str:
@@ -350,7 +367,19 @@ def text_of(asked: Asked, found: Sequence[Simulated]) -> str:
     carried = f"the whole pools carry {graph.capacity():,.0f}/s; {graph.workers} workers, {graph.cores} cores"
     rows = [row_of(one.name, result) for one, result in zip(asked.contenders, found, strict=True)]
     fine = "each event for itself" if found[0].exact else "several events as one parcel, since there are many"
-    return "\n".join([head, carried, "", *table(HEAD, rows, (0, 1)), "", f"simulated, not measured: {fine}"])
+    return "\n".join([head, carried, "", *table(HEAD, rows, (0, 1)), "", *_too_short(asked), f"simulated, not measured: {fine}"])
+
+
+def _too_short(asked: Asked) -> list[str]:
+    """Who decides for the first time when the trace is over: its line says nothing about it."""
+    late: dict[float, list[str]] = {}
+    for one in asked.contenders:
+        first = policy_named(one.order.policy).warm_up_seconds
+        first = one.order.settings.interval_seconds if first is None else first
+        if first >= asked.arrivals.seconds:
+            late.setdefault(first, []).append(one.name)
+    cure = "take a longer trace, or -o pasps.interval.secs=S"
+    return [f"{', '.join(names)}: first decision after {first:,.0f} s, when the trace is over; {cure}" for first, names in late.items()]
 
 
 def as_json(one: Contender, result: Simulated) -> dict[str, Any]:

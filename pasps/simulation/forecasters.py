@@ -74,6 +74,16 @@ def forecasts_of(name: str, arrivals: Arrivals, deadline_seconds: float) -> Fore
     return Forecaster(_predictor(name), name, deadline_seconds)
 
 
+def check_model(name: str) -> None:
+    """Whether there is a forecaster of that name in a simulation.
+
+    Raises:
+        InvalidError: as `forecasts_of`.
+    """
+    if name != CLAIRVOYANT:
+        _predictor(name)
+
+
 def _predictor(name: str) -> Predictor | None:
     if name in (BASIC, NONE):
         return None
@@ -81,7 +91,12 @@ def _predictor(name: str) -> Predictor | None:
         raise InvalidError(
             f"--predictor {name}: the models are not installed here (pip install 'pasps[predictor]'); without: basic, none, clairvoyant"
         )
+    return ServiceModel(_model(name, NONE, CLAIRVOYANT))
+
+
+def _model(name: str, *besides: str) -> Any:
     try:
-        return ServiceModel(find_model(all_models(), name))
+        return find_model(all_models(), name)
     except InvalidRequestError as error:
-        raise InvalidError(f"--predictor: {error}; besides, {NONE!r} and {CLAIRVOYANT!r}") from error
+        more = " and ".join(repr(each) for each in besides)
+        raise InvalidError(f"predictor: {str(error).removeprefix('model: ')}; besides, {more}") from error

@@ -113,7 +113,10 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ([*ETS, "--compare", "pasps,static", "--run-dir", "x"], "--run-dir holds one run"),
         ([*ETS, "--peak", "1e308"], "too many to be simulated"),
         ([*ETS, "--peak", "0.001"], "nothing to simulate; give a higher --peak"),
-        ([*ETS, "--predictor", "oracle"], "there is no 'oracle'"),
+        ([*ETS, "--compare", "static@0.5"], "--compare static@0.5: policy 'static' has no target; leave '@0.5' out"),
+        ([*ETS, "--compare", "pasps,static,pasps:oracle"], "predictor: there is no 'oracle'"),
+        ([*ETS, "--predictor", "oracle"], "predictor: there is no 'oracle'"),
+        ([*ETS, "--policy", "static", "-o", "pasps.policy.options.target=1"], "is no option of policy 'static'; it has replicas"),
         ([*ETS, "-o", "pasps.interval.sec=5"], "the nearest known name is 'pasps.interval.secs'"),
         ([*ETS, "-o", "pasps.policy.options.targt=1"], "the nearest known name is 'pasps.policy.options.target'"),
         ([*ETS, "--compare", "pasps,presps", "-o", "pasps.policy.options.change_seconds=1"], "is no option of policy 'presps'"),
@@ -122,6 +125,31 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 )
 def test_what_is_wrong_is_named(shop: Path, trace: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert words in refused(["simulate", str(shop), "--trace", str(trace), *more], capsys)
+
+
+def test_what_a_name_says_itself_lies_over_the_option_for_all(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--json"]
+    for names, option in (("pasps:none@0.4,pasps:none@1.2", "target=0.9"), ("static:2,static:4", "replicas=3")):
+        assert main([*words, "--compare", names, "-o", f"pasps.policy.options.{option}"]) == 0
+        first, second = (run["saved"] for run in json.loads(capsys.readouterr().out)["runs"])
+        assert abs(first - second) > 0.1, option
+
+
+@pytest.mark.parametrize(("interval", "late"), [("40", True), ("39", False)])
+def test_a_trace_that_ends_before_the_first_decision_is_told(
+    shop: Path, trace: Path, interval: str, late: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, "--compare", "pasps:none,pa-sps:basic,presps"]
+    assert main([*words, "-o", f"pasps.interval.secs={interval}"]) == 0
+    told = "pa-sps:basic, presps: first decision after 40 s, when the trace is over; take a longer trace, or -o pasps.interval.secs=S"
+    assert (told in capsys.readouterr().out.splitlines()) is late
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "fast", "nan"])
+def test_a_peak_is_a_rate(shop: Path, trace: Path, rate: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["simulate", str(shop), "--trace", str(trace), f"--peak={rate}"])
+    assert f"argument --peak: expected events a second, above 0, got '{rate}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
