@@ -22,12 +22,12 @@ from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
 from pasps.config import check, parse_option
 from pasps.control.forecaster import NONE
-from pasps.control.policies import policy_named
+from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
 from pasps.control.settings import ElasticSettings
 from pasps.control.situation import PolicySettings, Situation
 from pasps.daemons.run_list import KnownRun, base_directory
-from pasps.errors import InvalidError
+from pasps.errors import ConfigError, InvalidError
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_facts import interval_of
 from pasps.report.run_files import RunFiles
@@ -82,7 +82,7 @@ class _Past:
     """What is known of the run. `course` and all of `seconds` count from its first sample."""
 
     name: str
-    directory: Path
+    where: str
     file: str
     measures: Measures
     last: Situation
@@ -102,20 +102,21 @@ def whatif(options: argparse.Namespace) -> int:
         case (ClusterTopology() as topology, _):
             with tempfile.TemporaryDirectory(prefix="pasps-whatif-") as scratch:
                 fetch_run_files(topology, Path(scratch))
-                return _whatif(options, Path(scratch))
+                return _whatif(options, Path(scratch), topology.place)
         case (KnownRun() as run, _):
-            return _whatif(options, run.directory)
+            return _whatif(options, run.directory, str(run.directory))
     run, strange = find(options.run, None, base_directory())
     if strange is not None:
         raise InvalidError(f"{strange!r} is neither a run directory nor a topology that ran here; `pasps runs` lists them")
-    return _whatif(options, run.directory)
+    return _whatif(options, run.directory, str(run.directory))
 
 
-def _whatif(options: argparse.Namespace, directory: Path) -> int:
+def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:
+    """`where`: how the run is named, whose files are in `directory`."""
     given = check(dict(parse_option(text) for text in options.option), "-o")
     if options.target is not None:
         given = {**given, **check({"pasps.target.utilisation": options.target}, "--target")}
-    past = _past(directory, given, options)
+    past = _past(directory, where, given, options)
     changed = with_pools(past.simulation.graph, pools_of(options.pool))
     (before,) = simulated_all(past.simulation)
     after = replace(past.simulation, graph=changed, contenders=_changed(options, past, given))
@@ -143,7 +144,7 @@ def pools_of(texts: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace) -> _Past:
+def _past(directory: Path, where: str, given: Mapping[str, Any], options: argparse.Namespace) -> _Past:
     files = RunFiles(directory)
     config = {key: value for key, value in (files.run.get("config") or {}).items() if isinstance(key, str)}
     name = str(files.run.get("name") or directory.name)
@@ -154,12 +155,12 @@ def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace
         if record.situation is not None:
             last = record
             model = record.situation.forecast.model if record.situation.forecast is not None else model
-    graph = graph_of_run(name, files.samples, files.records, workers, {**config, **given}, str(directory))
+    graph = graph_of_run(name, files.samples, files.records, workers, {**config, **given}, where)
     assert last is not None
     assert last.situation is not None
     graph = replace(graph, cores=options.cores or graph.cores)
-    arrivals, begin = input_of(files.samples, str(directory))
-    policy = policy_named(last.policy)
+    arrivals, begin = input_of(files.samples, where)
+    policy = _policy_of(last.policy, where)
     predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
     own = last.options or {}
     order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), options=own, seed=options.seed)
@@ -168,7 +169,7 @@ def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
     return _Past(
         name,
-        directory,
+        where,
         str(files.run.get("file") or ""),
         measures,
         last.situation,
@@ -177,6 +178,14 @@ def _past(directory: Path, given: Mapping[str, Any], options: argparse.Namespace
         replicas_of(files.samples, begin),
         simulation,
     )
+
+
+def _policy_of(name: str, where: str) -> Policy:
+    """Who decided in the run, which is simulated as it was, too."""
+    try:
+        return policy_named(name)
+    except ConfigError as error:
+        raise InvalidError(f"{where}: policy {name!r} decided in this run, which cannot be had here: {error}") from error
 
 
 def _benchmark(situation: Situation) -> dict[str, float]:
@@ -244,7 +253,7 @@ def _text(past: _Past, before: Simulated, after: Sequence[Contender], found: Seq
     arrivals = past.simulation.arrivals
     rows = [_recorded_row(past), row_of(f"{AS_IT_WAS}: {past.policy}", before)]
     rows += [row_of(one.name, result) for one, result in zip(after, found, strict=True)]
-    head = f"{past.name}, {past.directory}: {arrivals.events:,} events in {seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
+    head = f"{past.name}, {past.where}: {arrivals.events:,} events in {seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
     lines = [head, "", *table(HEAD, rows, (0, 1)), ""]
     for one, result in zip(after, found, strict=True):
         lines += _difference_lines(one.name, before, result, seconds)
@@ -298,5 +307,5 @@ def _json(past: _Past, before: Simulated, after: Sequence[Contender], found: Seq
         for one, result in zip(after, found, strict=True)
     ]
     same = {**as_json(as_it_was, before), "mean_active": mean_active(before.replicas, seconds)}
-    run = {"topology": past.name, "directory": str(past.directory), "events": past.simulation.arrivals.events, "seconds": seconds}
+    run = {"topology": past.name, "directory": past.where, "events": past.simulation.arrivals.events, "seconds": seconds}
     return {**run, RECORDED: recorded, "as_it_was": same, "runs": runs}

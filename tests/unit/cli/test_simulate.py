@@ -285,6 +285,15 @@ def test_a_wrong_question_is_refused(run: Path, more: list[str], words: str, cap
 
 
 @pytest.mark.usefixtures("monkeypatched_home")
+def test_a_run_whose_policy_is_not_here_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    decisions = run / "decisions.jsonl"
+    decisions.write_text(decisions.read_text().replace('"policy":"pa-sps"', '"policy":"stepwise"'))
+    said = refused(["whatif", str(run)], capsys)
+    assert f"{run}: policy 'stepwise' decided in this run, which cannot be had here: " in said
+    assert "names no policy: 'stepwise'" in said
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
 def test_a_run_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no run in" in refused(["whatif", "shopp"], capsys)
 
