@@ -13,6 +13,7 @@ from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.et_file import et_path, load_execution_times
 from pasps.control.explain import explained
+from pasps.control.policies import policy_named
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.companion import ElasticView
 from pasps.daemons.elastic import ElasticConfig, checked_policy
@@ -21,6 +22,7 @@ from pasps.daemons.run_directory import PREDICTOR_LOG_NAME, RunDirectory
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.daemons.topology_verbs import TopologyVerbs
 from pasps.report.run_files import Log
+from pasps.simulation.forecasters import check_served
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +36,13 @@ class Elasticity:
         """Reads the topology's configuration, and the execution times beside its file if there are any.
 
         Raises:
-            ConfigError: there is no such policy.
-            InvalidError: the file of execution times is none.
+            ConfigError: there is no such policy, or the predictor's address is none.
+            InvalidError: the file of execution times is none, or the predictor that a run starts has no such model.
         """
         self._settings = ElasticSettings.from_config(blueprint.config)
         self.policy = checked_policy(self._settings, DEFAULT_POLICY)
+        if self._settings.predictor_url is None and policy_named(self.policy).forecasts:
+            check_served(self._settings.predictor)
         times = load_execution_times(et_path(file), blueprint)
         for warning in times.warnings:
             _log.warning("%s", warning)

@@ -27,7 +27,6 @@ from pasps.cluster.package_layout import PackageError
 from pasps.cluster.submission import Submission, submission_of
 from pasps.cluster.unpack import unpack
 from pasps.control.et_file import et_path, load_execution_times
-from pasps.control.predictor_client import ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.elastic import checked_policy
 from pasps.daemons.load_file import FileError
@@ -68,8 +67,6 @@ def _checked(package: Path, directory: Path, submission: Submission | None) -> B
     check_paths(blueprint)
     settings = ElasticSettings.from_config(blueprint.config)
     checked_policy(settings, _DEFAULT_POLICY)
-    if settings.predictor_url is not None:
-        ServiceUrl.parse(settings.predictor_url)
     load_execution_times(et_path(unpacked.file), blueprint)
     try:
         cloudpickle.dumps(blueprint)

@@ -102,10 +102,7 @@ class Elastic:
         url = settings.predictor_url
         if not self._asks or url is None or settings.predictor == BASIC:
             return None
-        try:
-            ServiceUrl.parse(url)
-        except InvalidError as error:
-            raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error
+        _check_address(url)
         token = settings.predictor_token or os.environ.get(TOKEN_VARIABLE)
         return PredictorClient(lambda: url, settings.predictor, token=token)
 
@@ -226,8 +223,17 @@ def checked_policy(settings: ElasticSettings, default: str) -> str:
     """The policy that is to decide: the configured one, else `default`.
 
     Raises:
-        ConfigError: there is none of that name, or it does not take the options.
+        ConfigError: there is none of that name, it does not take the options, or the predictor's address is none.
     """
     policy = policy_named(settings.policy or default)
     policy.configured(settings.plan, settings.options)
+    _check_address(settings.predictor_url)
     return policy.name
+
+
+def _check_address(url: str | None) -> None:
+    try:
+        if url is not None:
+            ServiceUrl.parse(url)
+    except InvalidError as error:
+        raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error

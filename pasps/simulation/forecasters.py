@@ -84,6 +84,16 @@ def check_model(name: str) -> None:
         _predictor(name)
 
 
+def check_served(name: str) -> None:
+    """Whether a service that is started here will know that name; without the service nobody can tell.
+
+    Raises:
+        InvalidError: it will not.
+    """
+    if MODELS is not None and name not in (BASIC, NONE):
+        _model(name, NONE)
+
+
 def _predictor(name: str) -> Predictor | None:
     if name in (BASIC, NONE):
         return None

@@ -1,0 +1,59 @@
+"""What `pasps run` refuses of the configuration of who decides, before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pasps.api import Bolt, Topology, Tuple
+from pasps.api.topology import blueprint_of
+from pasps.cli.elasticity import Elasticity
+from pasps.errors import InvalidError
+from pasps.spouts import TraceSpout
+
+
+class Sink(Bolt):
+    def process(self, tup: Tuple) -> None: ...
+
+
+class Pipe(Topology):
+    trace = TraceSpout.spec()
+    sink = Sink.spec(inputs=[trace])
+
+
+def made(config: dict[str, Any]) -> Elasticity:
+    return Elasticity(blueprint_of(Pipe, None, config), "pipe.py")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"pasps.predictor": "atuo"}, "predictor: there is no 'atuo'; did you mean 'auto'"),
+        ({"pasps.predictor": "clairvoyant"}, "predictor: there is no 'clairvoyant'; .*; besides, 'none'$"),
+        ({"pasps.predictor.url": "localhost:8888"}, "'pasps.predictor.url' is no address: .*got 'localhost:8888'"),
+        ({"pasps.policy": "static", "pasps.predictor.url": "localhost:8888"}, "is no address"),
+    ],
+)
+def test_a_predictor_that_cannot_be_is_refused(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidError, match=words):
+        made(config)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"pasps.predictor": "auto"},
+        {"pasps.predictor": "basic"},
+        {"pasps.predictor": "none"},
+        {"pasps.predictor": "its-own", "pasps.predictor.url": "http://127.0.0.1:8888"},
+        {"pasps.predictor": "atuo", "pasps.policy": "presps"},
+    ],
+)
+def test_what_may_be_had_elsewhere_or_is_not_asked_is_taken(config: dict[str, Any]) -> None:
+    assert made(config).policy == config.get("pasps.policy", "pasps")
+
+
+def test_without_the_service_its_models_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pasps.simulation.forecasters.MODELS", None)
+    assert made({"pasps.predictor": "atuo"}).policy == "pasps"
