@@ -108,5 +108,6 @@ def _model(name: str, *besides: str) -> Any:
     try:
         return find_model(all_models(), name)
     except InvalidRequestError as error:
-        more = " and ".join(repr(each) for each in besides)
-        raise InvalidError(f"predictor: {str(error).removeprefix('model: ')}; besides, {more}") from error
+        problem, _, cure = str(error).removeprefix("model: ").partition("; ")
+        more = "" if cure.endswith("?") else f"; besides, {' and '.join(repr(each) for each in besides)}"
+        raise InvalidError(f"predictor: {problem}; {cure}{more}") from error

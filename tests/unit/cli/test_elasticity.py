@@ -29,7 +29,7 @@ def made(config: dict[str, Any]) -> Elasticity:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"pasps.predictor": "atuo"}, "predictor: there is no 'atuo'; did you mean 'auto'"),
+        ({"pasps.predictor": "atuo"}, "predictor: there is no 'atuo'; did you mean 'auto'\\?$"),
         ({"pasps.predictor": "clairvoyant"}, "predictor: there is no 'clairvoyant'; .*; besides, 'none'$"),
         ({"pasps.predictor.url": "localhost:8888"}, "'pasps.predictor.url' is no address: .*got 'localhost:8888'"),
         ({"pasps.policy": "static", "pasps.predictor.url": "localhost:8888"}, "is no address"),
