@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 from pasps.cli import exit_codes
+from pasps.config import KEYS, OWN_PREFIXES, parse_option
 
 JSON_HELP = "one JSON object on standard output, instead of text"
 _WHICH = """\
@@ -77,3 +80,16 @@ def events_a_second(text: str) -> float:
     if not 0 < read < math.inf:
         raise argparse.ArgumentTypeError(f"expected events a second, above 0, got {text!r}")
     return read
+
+
+def given_options(texts: Sequence[str]) -> dict[str, Any]:
+    """What `-o` was given, by key. A key that is one of ours without its first word is taken as the topology's own, and told.
+
+    Raises:
+        ConfigError: as `parse_option`.
+    """
+    found = dict(parse_option(text) for text in texts)
+    for name in found:
+        for meant in (prefix + name for prefix in OWN_PREFIXES if prefix + name in KEYS):
+            print(f"-o {name}: taken as a key of the topology's own; if {meant!r} is meant, write that", file=sys.stderr, flush=True)
+    return found

@@ -16,12 +16,11 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.choose_view import choose_view
 from pasps.cli.elasticity import Elasticity
-from pasps.cli.options import add_json, at_least_one, describe, seconds, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, given_options, seconds, seconds_above_zero
 from pasps.cli.scaling import parse_scales
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.clock import SystemClock
-from pasps.config import parse_option
 from pasps.daemons.load_file import load
 from pasps.daemons.local_cluster import worker_count
 from pasps.daemons.run_directory import About, RunDirectory
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace, stop: StopRequest) -> int:
-    given = dict(parse_option(text) for text in options.option)
+    given = given_options(options.option)
     if options.workers is not None:
         given["topology.workers"] = options.workers
     plan, clock = _plan(options, given), SystemClock()

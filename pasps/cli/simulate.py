@@ -17,7 +17,7 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, events_a_second, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, events_a_second, given_options, seconds_above_zero
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.words import table
 from pasps.clock import SystemClock
@@ -143,7 +143,7 @@ def _asked(options: argparse.Namespace) -> Asked:
     request = PackageRequest(
         file=Path(options.file),
         topology=options.topology,
-        options=dict(parse_option(text) for text in options.option),
+        options=given_options(options.option),
     )
     blueprint = blueprint_of(load_here(request), None, dict(request.options))
     given = ets_of(options.et)

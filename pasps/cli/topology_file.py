@@ -8,8 +8,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from pasps.cli.options import given_options
 from pasps.cluster.package import PackageRequest
-from pasps.config import parse_option
 from pasps.daemons.load_file import load
 
 
@@ -37,7 +37,7 @@ def request_of(options: argparse.Namespace) -> PackageRequest:
     return PackageRequest(
         file=Path(options.file),
         topology=options.topology,
-        options=dict(parse_option(text) for text in options.option),
+        options=given_options(options.option),
         py_files=tuple(Path(name) for names in options.py_files for name in names.split(",") if name),
         requirements=None if options.requirements is None else Path(options.requirements),
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,16 @@ def test_a_wrong_option_is_named_and_ends_with_2(capsys: pytest.CaptureFixture[s
         main(arguments)
     assert ended.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "told"), [("policy=static", "'pasps.policy'"), ("workers=2", "'topology.workers'"), ("policies=1", "")])
+def test_a_key_without_its_first_word_is_told(option: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be the topology's own; the file is not there, so nothing begins."""
+    for words in (["run"], ["submit"], ["simulate", "--trace", "trace.csv"]):
+        assert main([*words, str(tmp_path / "none.py"), "-o", option]) == 2
+        shown = capsys.readouterr().err
+        assert shown.count(f"taken as a key of the topology's own; if {told} is meant") == bool(told), words
+        assert ("taken as a key" in shown) is bool(told)
 
 
 def test_help_shows_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
