@@ -15,12 +15,12 @@ from pasps.cli import exit_codes
 from pasps.cli.cluster_topology import ClusterTopology
 from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
-from pasps.cli.options import add_json, add_master, describe, seconds_above_zero
+from pasps.cli.options import add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
 from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
-from pasps.config import check, parse_option
+from pasps.config import check
 from pasps.control.forecaster import NONE
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
@@ -113,7 +113,7 @@ def whatif(options: argparse.Namespace) -> int:
 
 def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:
     """`where`: how the run is named, whose files are in `directory`."""
-    given = check(dict(parse_option(text) for text in options.option), "-o")
+    given = check(given_options(options.option), "-o")
     if options.target is not None:
         given = {**given, **check({"pasps.target.utilisation": options.target}, "--target")}
     past = _past(directory, where, given, options)

@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     (FLOW, {"name": "a/b"}, "topology", "cannot be a topology's name"),
     (FLOW, {"options": {"topology.worker": 1}}, "config", "'topology.worker' is unknown"),
     (FLOW, {"options": {"pasps.policy": "mine"}}, "config", "'mine'"),
-    (FLOW, {"options": {"pasps.predictor.url": "nowhere"}}, "invalid", "nowhere"),
+    (FLOW, {"options": {"pasps.predictor.url": "nowhere"}}, "config", "nowhere"),
     (FLOW, {"beside": {"checked_flow.py.et.json": "{}"}}, "invalid", "checked_flow.py.et.json: field 'schema'"),
     (FLOW + "\nimport threading\nS.lock = threading.Lock()", {}, "topology", "it cannot be sent to its workers: TypeError"),
     ("import no_such.thing", {}, "dependency", "checked_flow.py: module 'no_such' is missing where the topology is to run; name what"),
