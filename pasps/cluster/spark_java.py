@@ -53,6 +53,8 @@ class SparkJava:
     def warm(self) -> None:
         """Wait until it listens, and have it load and compile what an application needs, by one that reaches nobody. Blocks for seconds.
 
+        That one listens too, on this machine: only who has a secret of its own, which goes with it, is heard.
+
         Raises:
             BrokenError: it has ended.
             Exception: what py4j raises.
@@ -61,6 +63,7 @@ class SparkJava:
         take_no_arrays(self._gateway)
         java = self._gateway.jvm
         conf = java.SparkConf(False).setMaster("local[1]").setAppName("ready").set("spark.ui.enabled", "false")
+        conf = conf.set("spark.authenticate", "true")
         for key in ("spark.driver.host", "spark.driver.bindAddress"):
             conf = conf.set(key, "127.0.0.1")
         context = java.JavaSparkContext(conf)
@@ -68,6 +71,8 @@ class SparkJava:
         rows.add(0)
         context.parallelize(rows, 1).count()
         context.stop()
+        # Spark has put the secret it drew into the user's credentials, where the next application would find it before its own
+        java.org.apache.hadoop.security.UserGroupInformation.setLoginUser(None)
 
     def gateway(self) -> Any:
         """What `pyspark.java_gateway.launch_gateway` returns, once it listens. Blocks.
