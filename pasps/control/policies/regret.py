@@ -14,9 +14,10 @@ WINDOW_SECONDS = 2.0
 """How far ahead "soon" is."""
 REMEMBERED_SECONDS = 120.0
 """A rise counts 1/e of what it did, so many seconds later."""
-_WIDTH = 0.125
-_CLASSES = 24
-"""Rises are counted by size, in replicas: this wide, and so many of them; the last holds all that are larger."""
+_EACH = 8
+_DOUBLING = 4
+_CLASSES = 48
+"""Rises are counted by size: of less than a replica in eighths of it, of more in quarters of a doubling, up to a thousand replicas."""
 _ENOUGH = 8.0
 """Rises that must be known before they say anything; until then nothing is given back."""
 _ROUNDING = 1e-6
@@ -56,7 +57,7 @@ class Rises:
         while needs[0][0] <= now - WINDOW_SECONDS + _ROUNDING:
             _, then = needs.pop(0)
             rise = max(later for _, later in needs) - then
-            counts[min(_CLASSES - 1, int(max(0.0, rise) / _WIDTH))] += 1.0
+            counts[min(_CLASSES - 1, int(_place(max(0.0, rise))))] += 1.0
         return Rises(tuple(needs), tuple(counts), now)
 
     def chance(self, rise: float) -> float:
@@ -65,7 +66,7 @@ class Rises:
         if known < _ENOUGH:
             return 1.0
         # the last class may be of any size
-        first = min(_CLASSES - 1, max(0, math.ceil(rise / _WIDTH - 0.5)))
+        first = min(_CLASSES - 1, max(0, math.ceil(_place(rise) - 0.5)))
         return sum(self.counts[first:]) / known
 
     def kept(self, needed: int, active: int, change_seconds: float) -> int:
@@ -76,3 +77,8 @@ class Rises:
             if chance * change_seconds > (1.0 - chance) * WINDOW_SECONDS:
                 return count
         return needed
+
+
+def _place(rise: float) -> float:
+    """Where a rise of so many replicas stands among the classes."""
+    return rise * _EACH if rise < 1.0 else _EACH + _DOUBLING * math.log2(rise)

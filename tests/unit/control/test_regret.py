@@ -68,6 +68,13 @@ def test_a_rise_of_any_size_is_counted() -> None:
     assert lived(lambda at: 1.0 + 100.0 * (at >= 10.0), 20.0).chance(50.0) > 0.0
 
 
+def test_rises_of_many_replicas_are_told_apart() -> None:
+    known = lived(lambda at: 61.0 if at % 4.0 < 1.0 else 1.0, 59.0)
+    assert known.chance(40.0) > 0.3
+    assert known.chance(90.0) == 0.0
+    assert 55 <= known.kept(1, 200, 10.0) <= 66
+
+
 def test_in_json_it_is_small_and_the_same_but_for_digits_that_do_not_matter() -> None:
     known = lived(lambda at: 2.0 + math.sin(at), 60.0)
     text = json.dumps(known.written())
