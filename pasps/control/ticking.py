@@ -76,7 +76,7 @@ class Ticking:
         moment = self._loop.tick(stats, machine)
         # a sample a second, however often it ticks
         if stats.uptime_seconds >= self._sampled + SECOND - self._early:
-            self._record(stats, expected)
+            self._record(stats, machine, expected)
         if moment is not None:
             self._keep(self._loop.decide(moment))
         if self._corrects:
@@ -84,7 +84,7 @@ class Ticking:
 
     def sample(self, stats: Stats) -> None:
         """A sample of this snapshot, whenever the last one was: the course's end."""
-        self._record(stats, self._loop.predicted())
+        self._record(stats, self._source.machine(), self._loop.predicted())
 
     async def close(self) -> None:
         """Give up the decisions that are under way."""
@@ -93,8 +93,8 @@ class Ticking:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _record(self, stats: Stats, expected: float | None) -> None:
-        machine, before = self._source.machine(), self._machine
+    def _record(self, stats: Stats, machine: Machine, expected: float | None) -> None:
+        before = self._machine
         busy = None if before is None else busy_share(before, machine)
         self._sampled, self._machine = stats.uptime_seconds, machine
         self._samples(run_log.sample_of(stats, self._clock.wall(), expected, busy))
