@@ -1,4 +1,4 @@
-"""What the tests of Kafka share: questions to brokers, mock or real, and a reader on its thread without a topology."""
+"""What the tests of Kafka share: a topology, questions to brokers, mock or real, and a reader on its thread without a topology."""
 
 from __future__ import annotations
 
@@ -8,15 +8,31 @@ from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from pasps import TopologyContext
+from pasps import Topology, TopologyContext
 from pasps.clock import SystemClock
+from pasps.connectors.kafka import KafkaRecord, KafkaSpout
 from pasps.connectors.kafka_client import open_consumer
 from pasps.connectors.kafka_reader import KafkaReader
 from pasps.connectors.kafka_settings import KafkaSettings, settings_of
 from pasps.connectors.read_ahead import Event
+from tests.integration.broker_bolts import Slow
+from tests.integration.topologies import WriteDown
 
 SECONDS = 60.0
 ROOM = 64 << 20
+
+
+class Numbers(KafkaSpout):
+    outputs = ("n",)
+
+    def values(self, record: KafkaRecord) -> tuple[int]:
+        return (int(record.value or b""),)
+
+
+class Flow(Topology):
+    numbers = Numbers.spec(par=2)
+    slow = Slow.spec(inputs=[numbers], par=4)
+    sink = WriteDown.spec(inputs=[slow])
 
 
 class Brokers:

@@ -18,11 +18,10 @@ import pytest
 from confluent_kafka import Consumer
 
 from pasps import LocalCluster, Topology
-from pasps.connectors.kafka import KafkaRecord, KafkaSpout
 from pasps.connectors.read_ahead import Event
 from tests.integration.broker_bolts import Slow
 from tests.integration.kafka_broker import KafkaBroker, NoKafkaError, jars
-from tests.integration.kafka_tasks import Task
+from tests.integration.kafka_tasks import Flow, Numbers, Task
 from tests.integration.running import config, rows, until, written
 from tests.integration.topologies import WriteDown
 
@@ -62,19 +61,6 @@ def tasks() -> Iterator[list[Task]]:
     yield started
     for task in started:
         task.reader.close()
-
-
-class Numbers(KafkaSpout):
-    outputs = ("n",)
-
-    def values(self, record: KafkaRecord) -> tuple[int]:
-        return (int(record.value or b""),)
-
-
-class Flow(Topology):
-    numbers = Numbers.spec(par=2)
-    slow = Slow.spec(inputs=[numbers], par=4)
-    sink = WriteDown.spec(inputs=[slow])
 
 
 class OneTask(Topology):

@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from pasps import LocalCluster, RunningTopology, Topology
+from pasps import LocalCluster, RunningTopology
 from pasps.connectors import kafka_client, kafka_reader
-from pasps.connectors.kafka import KafkaRecord, KafkaSpout
 from pasps.connectors.kafka_client import ask_brokers
-from tests.integration.broker_bolts import Slow
 from tests.integration.kafka_mock import KafkaMock
-from tests.integration.kafka_tasks import ROOM, Task
+from tests.integration.kafka_tasks import ROOM, Flow, Task
 from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced, written
-from tests.integration.topologies import WriteDown
 
 pytestmark = pytest.mark.integration
 
@@ -33,19 +30,6 @@ def kafka() -> Iterator[KafkaMock]:
     mock = KafkaMock()
     yield mock
     mock.close()
-
-
-class Numbers(KafkaSpout):
-    outputs = ("n",)
-
-    def values(self, record: KafkaRecord) -> tuple[int]:
-        return (int(record.value or b""),)
-
-
-class Flow(Topology):
-    numbers = Numbers.spec(par=2)
-    slow = Slow.spec(inputs=[numbers], par=4)
-    sink = WriteDown.spec(inputs=[slow])
 
 
 def complete(running: RunningTopology, directory: Path, total: int) -> None:
