@@ -9,10 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
@@ -58,23 +56,19 @@ def make_archive(java: str, spark: SparkInstallation, archive: Path) -> None:
 
 def _application(java: str, spark: SparkInstallation, options: list[str]) -> None:
     conf = SparkConf(loadDefaults=False)
-    settings = {"spark.master": "local[1]", "spark.app.name": "archive", "spark.ui.enabled": "false", "spark.python.worker.reuse": "false"}
+    settings = {"spark.master": "local[1]", "spark.app.name": "archive", "spark.ui.enabled": "false"}
     for key, value in {**settings, "spark.driver.host": HOST, "spark.driver.bindAddress": HOST}.items():
         conf.set(key, value)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = started_java(java, spark, os.environ, options).gateway()
-    context = SparkContext(gateway=gateway, conf=conf)
-    context.parallelize([0], 1).foreachPartition(_nothing)
-    jvm: Any = gateway.jvm
+    context, jvm = SparkContext(gateway=gateway, conf=conf), gateway.jvm
+    rows = jvm.java.util.ArrayList()
+    rows.add("")
+    context._jsc.parallelize(rows, 1).pipe(["true"], {}).count()  # noqa: SLF001 - as `spark_launcher` does
     for name in _USED_LATER:
         jvm.java.lang.Class.forName(name)
     context.stop()
     gateway.proc.stdin.close()  # it ends with it, and writes the archive
     gateway.proc.wait()
-
-
-def _nothing(rows: object) -> None:
-    pass
 
 
 def main() -> None:

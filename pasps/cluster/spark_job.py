@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import string
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pasps.cluster.java import QUICK_JAVA, archive_options
+from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.errors import InvalidError
 
 WORKERS_PER_EXECUTOR = 2
-_DAEMON = "pasps.daemons.spark_daemon"
 AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 """Who has no secret takes no part in an application, and what its processes say to each other is encrypted."""
 _PLAIN = frozenset(string.ascii_letters + string.digits + "._-/")
@@ -23,7 +25,7 @@ _YARN_OVERHEAD = "1g"
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """What Spark is to run: `entry` is `module:function`, called with `arguments` and the place's name, on every worker.
+    """What Spark is to run: `python -m entry` on every worker, which reads `arguments` and its place's name as JSON from its input.
 
     `files` and `archives` (`path#name`) are given to every executor; `conf` wins over what is set here.
     `java_archive` is one of Spark's classes, see `java_archive`, on every node.
@@ -67,8 +69,6 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         "spark.stage.maxConsecutiveAttempts": _ALWAYS,
         "spark.speculation": "false",
         "spark.excludeOnFailure.enabled": "false",
-        "spark.python.worker.reuse": "false",
-        "spark.python.daemon.module": _DAEMON,
         "spark.locality.wait": "0s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -91,6 +91,30 @@ def settings(job: SparkJob, workers: int) -> dict[str, str]:
         if own:
             found[key] = ",".join([*own, *filter(None, job.conf.get(key, "").split(","))])
     return found
+
+
+PYTHON_KEY = "spark.pyspark.python"
+_THREADS = "OMP_NUM_THREADS"
+
+
+def command(job: SparkJob) -> list[str]:
+    """The command line of a worker, on whatever machine Spark runs it. Pure."""
+    return [job.conf.get(PYTHON_KEY, sys.executable), "-m", job.entry]
+
+
+def environment(job: SparkJob) -> dict[str, str]:
+    """What a worker's environment has besides its executor's. Pure.
+
+    Secrets that an executor was started with are empty there: what a process begins with stays readable in /proc, whatever it drops.
+    As PySpark has it, a worker that is one of several on a machine computes with as many threads as Spark counts for it.
+    """
+    threads = {} if f"spark.executorEnv.{_THREADS}" in job.conf else {_THREADS: job.conf.get("spark.task.cpus", "1")}
+    return dict.fromkeys(SECRET_VARIABLES, "") | threads
+
+
+def told(job: SparkJob, place: str) -> str:
+    """What the worker of a place is told, in one line of JSON. Pure."""
+    return json.dumps({**job.arguments, "place": place})
 
 
 def properties_text(wanted: Mapping[str, str]) -> str:

@@ -6,12 +6,10 @@ A worker that Spark has started comes to the master's gate by itself; whoever la
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 import os
 import shlex
 import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -25,7 +23,7 @@ from pyspark.util import InheritableThread
 
 from pasps.cluster.launcher import UNTOLD, WorkerHandle
 from pasps.cluster.spark_java import SparkJava, fits, take_no_arrays
-from pasps.cluster.spark_job import SparkJob, properties_text, settings
+from pasps.cluster.spark_job import SparkJob, command, environment, properties_text, settings, told
 from pasps.errors import BrokenError
 
 _log = logging.getLogger(__name__)
@@ -64,16 +62,6 @@ class Gate(Protocol):
 
     async def take(self, place: str, seconds: float | None = None) -> Arrived | None:
         """Who came for a place; None: nobody in that time."""
-
-
-def call_entry(entry: str, arguments: Mapping[str, Any], place: str) -> None:
-    """What a task runs, for as long as its worker lives."""
-    module, _, function = entry.partition(":")
-    getattr(importlib.import_module(module), function)(place=place, **arguments)
-
-
-def _task(entry: str, arguments: Mapping[str, Any], place: str, _rows: object) -> None:
-    call_entry(entry, arguments, place)
 
 
 class SparkLauncher:
@@ -119,7 +107,6 @@ class SparkLauncher:
     def _connect(self, java: SparkJava | None) -> SparkContext:
         wanted = settings(self.job, self._workers)
         conf = SparkConf(loadDefaults=True).setAll(list(wanted.items()))
-        os.environ["PYSPARK_PYTHON"] = self.job.conf.get("spark.pyspark.python", sys.executable)
         if java is not None and not fits(self.job.conf):
             java.end()
             java = None
@@ -191,11 +178,13 @@ class SparkLauncher:
 
     def _keep_filled(self, place: str) -> None:
         """On the place's own thread: one job after the other, each as long as Spark can keep its only task alive."""
-        task = partial(_task, self.job.entry, dict(self.job.arguments), place)
+        java = self._context._jsc  # noqa: SLF001 - Python's own `pipe` needs a process of PySpark's beside each of these
+        rows = self._gateway.jvm.java.util.ArrayList()
+        rows.add(told(self.job, place))
         while not self._retired.is_set():
             try:
                 self._context.setJobGroup(place, f"worker {place}", interruptOnCancel=True)
-                self._context.parallelize([0], 1).foreachPartition(task)
+                java.parallelize(rows, 1).pipe(command(self.job), environment(self.job)).count()
             except Exception as error:  # noqa: BLE001 - cancelled, or Spark gave it up: the place is filled again
                 if not self._retired.is_set():
                     _log.warning("the job of place %s ended: %s", place, str(error).strip().split("\n")[0])

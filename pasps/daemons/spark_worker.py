@@ -1,18 +1,21 @@
-"""A worker as a task of Spark: prepares the process, goes to the topology's driver, and is a worker until that ends it."""
+"""A worker as a task of Spark: prepares the process, goes to the topology's driver, and is a worker until that ends it.
+
+Spark's executor runs `python -m pasps.daemons.spark_worker` for a task, in the directory where it has put the topology's files.
+"""
 
 from __future__ import annotations
 
 import faulthandler
+import json
 import logging
 import os
+import select
 import stat
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from threading import Event
-
-from pyspark import SparkFiles
+from threading import Event, Thread
 
 from pasps.cluster.tokens import SECRET_VARIABLES
 from pasps.cluster.unpack import site_packages
@@ -26,26 +29,48 @@ LOG_VARIABLE = "PASPS_LOG_DIR"
 """Of each host: the directory for the logs of workers; without it, one of its own below the system's temporary files."""
 _MOST_LOG_BYTES = 64 << 20
 _PAUSE_SECONDS = 1.0
+_ORPHANED = 129
+"""The exit status of one whose executor is gone: that of a SIGHUP."""
 
 
-def work(place: str, topology: str, address: tuple[str, int], secret: bytes, package: str, sha256: str, environment: str | None) -> None:
-    """Be the worker of that place. `package` and `environment` are the names under which Spark has brought them; `sha256` is that of
-    what was submitted."""
+def main() -> None:
+    """Entry point of the process: be the worker of the place that its standard input names, in the executor's directory.
+
+    What it is told (JSON): `package` and `environment` are the names under which Spark has brought them there; `sha256` is that of
+    what was submitted.
+    """
+    told = json.loads(sys.stdin.readline())
+    _end_with_executor()
     forget_secrets()
-    log_file = write_to_log(topology, place)
+    log_file = write_to_log(told["topology"], told["place"])
     begin_logging(force=True)
     faulthandler.enable(file=2)  # a crash in C says where, in the log
-    with package_on_node(Path(SparkFiles.get(package)), sha256, Path()) as unpacked:
+    with package_on_node(Path(told["package"]), told["sha256"], Path()) as unpacked:
+        environment = told["environment"]
         brought = [] if environment is None else [str(site_packages(Path(environment).resolve()))]
         sys.path[:] = unpacked.over(sys.path, brought)
+        host, port = told["address"]
         try:
-            control = enlist(address, secret, place)
+            control = enlist((host, port), bytes.fromhex(told["secret"]), told["place"])
         except BrokenError:
             Event().wait(_PAUSE_SECONDS)  # Spark starts the task again at once, for as long as the application lives
             raise
         run_worker(partial(WorkerProcess, control, log_file))
     logging.shutdown()
     sys.stdout.flush()
+
+
+def _end_with_executor() -> None:
+    """When the executor is gone, however that was, nobody reads any more what came from here, and the kernel says so."""
+    lifeline = os.dup(2)
+    executor = select.poll()
+    executor.register(lifeline, 0)
+
+    def watch() -> None:
+        executor.poll()
+        os._exit(_ORPHANED)
+
+    Thread(target=watch, name="executor", daemon=True).start()
 
 
 def forget_secrets() -> None:
@@ -107,3 +132,7 @@ def write_to_log(topology: str, place: str) -> Path:
 def _opened(path: Path) -> int:
     # a link that somebody put there must not have another file written
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+
+
+if __name__ == "__main__":
+    main()

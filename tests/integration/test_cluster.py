@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
@@ -171,6 +172,7 @@ def test_an_executor_takes_only_its_own_workers_with_it(flowing: Subject) -> Non
     kill(executor)
     wait_for(lambda: is_whole_again(flowing, before), "all workers after an executor was killed")
     assert before & pids(flowing) == before - own
+    wait_for(lambda: not any(map(psutil.pid_exists, own)), "the end of the executor's workers")
 
 
 def test_nothing_is_missing_when_what_controls_is_killed(flowing: Subject) -> None:

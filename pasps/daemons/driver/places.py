@@ -17,7 +17,7 @@ from pasps.daemons.driver.options import DriverOptions
 
 DEFAULT_WORKERS = 2
 """Of a topology that does not say how many."""
-ENTRY = "pasps.daemons.spark_worker:work"
+ENTRY = "pasps.daemons.spark_worker"
 _SPARK = "spark."
 _SAY_WAITING_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
@@ -37,7 +37,7 @@ def spark_job(options: DriverOptions, parts: Parts, sha256: str, blueprint: Blue
     arguments: Mapping[str, Any] = {
         "topology": options.topology,
         "address": address,
-        "secret": secret,
+        "secret": secret.hex(),
         "package": code.name,
         "sha256": sha256,
         "environment": ENVIRONMENT_DIRECTORY if environment is not None else None,

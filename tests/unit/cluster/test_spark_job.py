@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.cluster.spark_job import SparkJob, properties_text, settings
+from pasps.cluster.spark_job import SparkJob, command, environment, properties_text, settings, told
+from pasps.cluster.tokens import SECRET_VARIABLES
 
-JOB = SparkJob("spark://h1:7077", "pasps words", "module:function", {})
+JOB = SparkJob("spark://h1:7077", "pasps words", "some.module", {})
 
 
 def job(**given: object) -> SparkJob:
-    return SparkJob("spark://h1:7077", "pasps words", "module:function", {}, **given)  # type: ignore[arg-type]
+    return SparkJob("spark://h1:7077", "pasps words", "some.module", {}, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +43,25 @@ def test_a_task_may_fail_as_often_as_it_likes_and_is_never_run_twice_at_once() -
     asked = settings(JOB, 2)
     for key in ("spark.task.maxFailures", "spark.executor.maxNumFailures", "spark.stage.maxConsecutiveAttempts"):
         assert 10**6 < int(asked[key]) < 2**31
-    for key in ("spark.speculation", "spark.excludeOnFailure.enabled", "spark.dynamicAllocation.enabled", "spark.python.worker.reuse"):
+    for key in ("spark.speculation", "spark.excludeOnFailure.enabled", "spark.dynamicAllocation.enabled"):
         assert asked[key] == "false"
+
+
+def test_a_worker_is_a_process_of_the_python_that_is_asked_for() -> None:
+    assert command(JOB) == [sys.executable, "-m", "some.module"]
+    assert command(job(conf={"spark.pyspark.python": "/opt/python"})) == ["/opt/python", "-m", "some.module"]
+
+
+def test_a_worker_is_told_its_place_in_one_line_and_what_was_asked_of_it() -> None:
+    text = told(SparkJob("spark://h1:7077", "pasps words", "some.module", {"topology": "words", "secret": "a\nb"}), "w3")
+    assert "\n" not in text
+    assert json.loads(text) == {"topology": "words", "secret": "a\nb", "place": "w3"}
+
+
+def test_a_worker_begins_without_the_secrets_of_its_executor_and_with_as_many_threads_as_spark_counts() -> None:
+    assert environment(JOB) == {**dict.fromkeys(SECRET_VARIABLES, ""), "OMP_NUM_THREADS": "1"}
+    assert environment(job(conf={"spark.task.cpus": "3"}))["OMP_NUM_THREADS"] == "3"
+    assert "OMP_NUM_THREADS" not in environment(job(conf={"spark.executorEnv.OMP_NUM_THREADS": "8"}))
 
 
 def test_files_and_archives_are_listed_only_when_there_are_some() -> None:
@@ -75,7 +94,7 @@ def test_there_are_cores_enough_when_a_task_takes_several() -> None:
 
 
 def test_on_yarn_each_application_has_a_secret_of_its_own() -> None:
-    asked = settings(SparkJob("yarn", "pasps words", "module:function", {}), 1)
+    asked = settings(SparkJob("yarn", "pasps words", "some.module", {}), 1)
     assert (asked["spark.authenticate"], asked["spark.network.crypto.enabled"], asked["spark.shuffle.service.enabled"]) == (
         "true", "true", "false"
     )  # fmt: skip

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark")
-
 from pasps.daemons.spark_worker import LOG_VARIABLE, forget_secrets, log_directory, write_to_log
 from pasps.errors import BrokenError
 

@@ -38,7 +38,7 @@ def test_workers_are_told_where_to_go_and_what_to_run() -> None:
     assert made.arguments == {
         "topology": "words",
         "address": ("node7", 7000),
-        "secret": b"secret",
+        "secret": b"secret".hex(),
         "package": "package.zip",
         "sha256": "f00d",
         "environment": None,
