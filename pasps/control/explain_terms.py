@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.model import rounded_up
-from pasps.control.plan import BoltPlan, Clamp, Terms
+from pasps.control.plan import BoltPlan, Clamp, Reason, Terms
 from pasps.control.situation import ExecutionTime, Forecast, Situation
 
 _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
@@ -37,38 +36,29 @@ _SOURCES: Mapping[str, str] = {
 _FORECASTS: Mapping[str, str] = {"predictor": "{model}", "last good": "the last good forecast of {model}", "basic": "basic"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line: what it is about (empty: as the line before), what it says, and the equation it is by."""
-
-    label: str
-    text: str
-    equation: str = ""
-
-
-def aligned(rows: list[Row]) -> list[str]:
-    """The rows as lines, indented, with equations in a column of their own."""
+def aligned(rows: list[Reason]) -> list[str]:
+    """The rows as lines, indented, with equations in a column of their own. Who has no label goes on with the line before."""
     labels = max((len(row.label) for row in rows), default=0)
     texts = max((len(row.text) for row in rows if row.equation), default=0)
     return [f"  {row.label:{labels}}  {f'{row.text:{texts}}  [{row.equation}]' if row.equation else row.text}" for row in rows]
 
 
-def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Row]:
+def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Reason]:
     """What a decision says of a bolt that it decided about; not `whole`: without how the need came about."""
     plan = record.plan.bolts[bolt]
-    rows: list[Row] = []
+    rows: list[Reason] = []
     if whole and plan.terms is not None and record.situation is not None:
         rows += _need(record, record.situation, bolt, plan.terms)
-    rows += _asked(record, plan)[: None if whole else 1]
-    rows += [Row("clamps", _CLAMPS[clamp](plan)) for clamp in plan.clamps]
+    rows += (_asked(record, plan) + list(plan.reasons))[: None if whole else 1]
+    rows += [Reason("clamps", _CLAMPS[clamp](plan)) for clamp in plan.clamps]
     act = record.acts.get(bolt)
     if act is not None:
-        rows.append(Row("done", _OUTCOMES[act.outcome](act, record.version)))
+        rows.append(Reason("done", _OUTCOMES[act.outcome](act, record.version)))
     elif plan.replicas != plan.active:
-        rows.append(Row("done", f"nothing yet; planned was {plan.active} -> {plan.replicas}"))
+        rows.append(Reason("done", f"nothing yet; planned was {plan.active} -> {plan.replicas}"))
     others = tuple(f"{name}: " for name in record.plan.bolts if name != bolt)
-    rows += [Row("notes", note.removeprefix(f"{bolt}: ")) for note in record.notes if not note.startswith(others)]
-    return [Row("" if i and row.label == rows[i - 1].label else row.label, row.text, row.equation) for i, row in enumerate(rows)]
+    rows += [Reason("notes", note.removeprefix(f"{bolt}: ")) for note in record.notes if not note.startswith(others)]
+    return [Reason("" if i and row.label == rows[i - 1].label else row.label, row.text, row.equation) for i, row in enumerate(rows)]
 
 
 def expected_text(record: Record) -> str:
@@ -83,7 +73,7 @@ def expected_text(record: Record) -> str:
     return f"{expected}, {_basis(record.situation, record.plan.input, seconds)[0]}"
 
 
-def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list[Row]:
+def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list[Reason]:
     """Eq. 4 and 7, and where et_i comes from."""
     interval = situation.interval
     events = terms.from_input / terms.share if terms.share else record.plan.input or 0.0
@@ -93,34 +83,34 @@ def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list
     span = f"the {'next' if planned else 'busiest'} {seconds_text(terms.seconds)}{'' if planned else ' of the interval'}"
     came = f"{'at least ' if interval.lower_bound else ''}{count(interval.due)} came in the last {seconds_text(interval.seconds)}"
     rows = [
-        Row("input", f"{count(events)} events expected in {span}  ({'; '.join((*basis, came))})"),
-        Row("input", f"x share {_share(terms.share)} = {count(terms.from_input)} reach it", "Eq. 4"),
+        Reason("input", f"{count(events)} events expected in {span}  ({'; '.join((*basis, came))})"),
+        Reason("input", f"x share {_share(terms.share)} = {count(terms.from_input)} reach it", "Eq. 4"),
     ]
     queued = interval.bolts[bolt].queued if bolt in interval.bolts else 0
-    rows.append(Row("queues", f"{count(terms.from_queues)} of what is queued reach it  ({count(queued)} queued here)", "Eq. 7"))
+    rows.append(Reason("queues", f"{count(terms.from_queues)} of what is queued reach it  ({count(queued)} queued here)", "Eq. 7"))
     time = situation.estimates.execution.get(bolt)
     if time is not None:
-        rows.append(Row("time", _time(time, record.notes)))
+        rows.append(Reason("time", _time(time, record.notes)))
     return rows
 
 
-def _asked(record: Record, plan: BoltPlan) -> list[Row]:
+def _asked(record: Record, plan: BoltPlan) -> list[Reason]:
     """Eq. 2, and what the policy aims at."""
     terms = plan.terms
     if terms is None:
-        return [Row("needs", f"{plan.asked}, says policy {record.policy}")]
+        return [] if plan.reasons else [Reason("needs", f"{plan.asked}, says policy {record.policy}")]
     if terms.replicas is None or terms.execution_seconds is None:
         return []
     each, span = seconds_text(terms.execution_seconds), seconds_text(terms.seconds)
     hands = f" / {terms.concurrency} at a time" if terms.concurrency > 1 else ""
     if terms.target == 1.0 and terms.drain_seconds is None:
         sum_ = f"{count(terms.total)} events x {each} / {span}"
-        return [Row("needs", f"{sum_}{hands} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2")]
+        return [Reason("needs", f"{sum_}{hands} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2")]
     drain = terms.seconds if terms.drain_seconds is None else terms.drain_seconds
     sum_ = f"{count(terms.from_input)} x {each} / ({span} x {terms.target:g}) + {count(terms.from_queues)} x {each} / {seconds_text(drain)}"
     sum_ = f"({sum_}){hands}" if hands else sum_
     aims = f"a replica is to be busy {terms.target:.0%} of its time with what comes in, and queues are to be gone in {seconds_text(drain)}"
-    return [Row("needs", f"{sum_} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2"), Row("needs", aims)]
+    return [Reason("needs", f"{sum_} = {_replicas(terms.replicas)}{_rounded(plan, terms.replicas)}", "Eq. 2"), Reason("needs", aims)]
 
 
 def _basis(situation: Situation, events: float, seconds: float) -> tuple[str, ...]:

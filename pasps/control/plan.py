@@ -52,10 +52,20 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """One line of why: what it is about, what it says in the policy's own words, and the equation it is by, if any."""
+
+    label: str
+    text: str
+    equation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BoltPlan:
     """One bolt: `asked` is Eq. 2 rounded up, `allowed` what pool and cores leave of it, `replicas` what it gets.
 
-    `unmet`: events of the span that cannot be carried.
+    `unmet`: events of the span that cannot be carried. `reasons` say how a policy came to it that does not go by `terms`, or what it
+    does besides; `pasps explain` prints them as they are.
     """
 
     active: int
@@ -65,6 +75,7 @@ class BoltPlan:
     terms: Terms | None = None
     clamps: tuple[Clamp, ...] = ()
     unmet: float = 0.0
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

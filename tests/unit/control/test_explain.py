@@ -12,7 +12,7 @@ from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import execution_times
 from pasps.control.explain import concerned, explained, headline, replay
 from pasps.control.explain_terms import count, seconds_text
-from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
+from pasps.control.plan import BoltPlan, Clamp, Plan, Reason, Terms
 from pasps.control.policies import policy_named
 from pasps.control.situation import (
     BoltInterval,
@@ -97,6 +97,20 @@ def test_all_bolts_get_a_paragraph_each() -> None:
         "Cycle 12 at 14:06:00 keeps 1:\n"
         "  needs  449 events x 10 ms / 30 s = 0.15 replicas, rounded up 1  [Eq. 2]"
     )
+
+
+def test_a_policy_that_goes_by_other_terms_says_them_in_its_own_words() -> None:
+    seen = situation(360.02, {"sentiment": 2, "store": 1})
+    why = (Reason("load", "0.91 of what its replicas can do", "Eq. 9"), Reason("needs", "one more, since it is above 0.7"))
+    plan = Plan({"sentiment": BoltPlan(2, 3, 3, 3, reasons=why), "store": BoltPlan(1, 1, 1, 1)})
+    made = Record(12, START + 360.02, 360.02, "cycle", "threshold", seen, plan, {"sentiment": Act(2, 3, 3, Outcome.DONE)}, 32)
+    assert text([made]) == (
+        "sentiment has 3 of 8 replicas since 14:06:00 (cycle 12, table 32), 2 -> 3.\n"
+        "  load   0.91 of what its replicas can do  [Eq. 9]\n"
+        "  needs  one more, since it is above 0.7\n"
+        "  done   2 -> 3: table 32, every live worker routes by it"
+    )
+    assert "  needs  1, says policy threshold" in text([made], None)
 
 
 def test_a_change_by_hand_is_no_decision() -> None:
