@@ -86,6 +86,8 @@ class ReplicaCounts:
 
     Of a spout task: `queued` was emitted and waits for the end of its step. `pending` is in flight: tracked, and neither acked nor
     failed. `held_back` counts when it was not asked for want of room.
+
+    `lives`: of how many incarnations these are, where dead ones were added up.
     """
 
     component: str
@@ -110,6 +112,7 @@ class ReplicaCounts:
     unfinished: int = 0
     finishing: int = 0
     blocks: bool = False
+    lives: int = 1
 
     def add(self, earlier: ReplicaCounts) -> None:
         """What the same replica did in the same worker before it lived elsewhere."""
@@ -266,3 +269,18 @@ class WorkerCounts:
         for replica in self.replicas:
             replica.replayed += replica.pending
             replica.pending = 0
+
+    def follow(self, earlier: WorkerCounts) -> None:
+        """Both have died: what died earlier is counted here from now on, so that the dead are one however many they are."""
+        found: dict[tuple[str, int], ReplicaCounts] = {}
+        for replica in (*earlier.replicas, *self.replicas):
+            before = found.pop((replica.component, replica.replica), None)
+            if before is not None:
+                replica.add(before)
+                replica.held_back += before.held_back
+                replica.lives += before.lives
+            found[replica.component, replica.replica] = replica
+        self.replicas = list(found.values())
+        for bucket, count in earlier.latency.items():
+            self.latency[bucket] = self.latency.get(bucket, 0) + count
+        self.latency_total += earlier.latency_total
