@@ -173,7 +173,7 @@ class ComponentStats:
     have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
-    so far: first emissions and the backlog. `restarts` is how often a task went on elsewhere after its worker had died: then `due`
+    so far: first emissions and the backlog. `restarts` is how often a task went on elsewhere after its worker had ended: then `due`
     jumps by what it emits again although it was done, and falls for a while. `knows_backlog` says that every task lives and has
     told its backlog; else `due` counts what was emitted. `held_back` rises while a task is not asked because what it emitted finds
     no room, or because `topology.max.spout.pending` is reached; only its growth means anything.

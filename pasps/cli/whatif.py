@@ -17,14 +17,14 @@ from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
 from pasps.cli.options import add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
-from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all, written
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
-from pasps.config import check
+from pasps.config import OWN_PREFIXES, check
 from pasps.control.forecaster import NONE
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
-from pasps.control.settings import ElasticSettings
+from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings, Situation
 from pasps.daemons.run_list import KnownRun, base_directory
 from pasps.errors import ConfigError, InvalidError
@@ -79,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What is known of the run. `course` and all of `seconds` count from its first sample."""
+    """What is known of the run. `course` and all of `seconds` count from its first sample; `config` has our keys that it was given."""
 
     name: str
     where: str
@@ -90,6 +90,7 @@ class _Past:
     predictor: str
     course: Sequence[tuple[float, Mapping[str, int]]]
     simulation: Simulation
+    config: Mapping[str, Any]
 
 
 def whatif(options: argparse.Namespace) -> int:
@@ -163,7 +164,11 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
     policy = _policy_of(last.policy, where)
     predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
     own = last.options or {}
-    order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), options=own, seed=options.seed)
+    ours = {key: value for key, value in config.items() if key.startswith(OWN_PREFIXES)}
+    order = Order(
+        policy.name, predictor, last.situation.settings,
+        benchmark=_benchmark(last.situation), options=own, restart=RestartSettings.from_config(ours), seed=options.seed,
+    )  # fmt: skip
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
@@ -177,6 +182,7 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
         predictor,
         replicas_of(files.samples, begin),
         simulation,
+        ours,
     )
 
 
@@ -196,6 +202,7 @@ def _benchmark(situation: Situation) -> dict[str, float]:
 
 def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any]) -> list[Contender]:
     """Who is to be tried, with what the run had where nothing else is said."""
+    restart = RestartSettings.from_config({**past.config, **given})
     chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, **given}
     if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
         chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
@@ -209,6 +216,7 @@ def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any])
                 settings=_merged(settings, one.order.settings),
                 benchmark=before.benchmark,
                 options=_options(before, one.order, given),
+                restart=restart,
             ),
         )
         for one in contenders_of(options, chosen, before.benchmark)
@@ -231,8 +239,9 @@ def _with(settings: PolicySettings, given: Mapping[str, Any]) -> PolicySettings:
 
 
 def _merged(settings: PolicySettings, one: PolicySettings) -> PolicySettings:
-    """`static:8` and `pasps@0.9` say it by themselves."""
-    own = {name: getattr(one, name) for name in ("static_replicas", "target_utilisation") if getattr(one, name) is not None}
+    """`static:8`, `pasps@0.9` and `pa-sps+restart` say it by themselves."""
+    said = ("static_replicas", "target_utilisation", "reconfigure")
+    own = {name: getattr(one, name) for name in said if getattr(one, name) is not None}
     return replace(settings, **own)
 
 
@@ -251,10 +260,11 @@ def _recorded_row(past: _Past) -> list[str]:
 
 def _text(past: _Past, before: Simulated, after: Sequence[Contender], found: Sequence[Simulated], seconds: float) -> str:
     arrivals = past.simulation.arrivals
-    rows = [_recorded_row(past), row_of(f"{AS_IT_WAS}: {past.policy}", before)]
-    rows += [row_of(one.name, result) for one, result in zip(after, found, strict=True)]
+    more = more_of((before, *found))
+    rows = [[*_recorded_row(past), *("-" for _ in more)], row_of(f"{AS_IT_WAS}: {past.policy}", before, more)]
+    rows += [row_of(one.name, result, more) for one, result in zip(after, found, strict=True)]
     head = f"{past.name}, {past.where}: {arrivals.events:,} events in {seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
-    lines = [head, "", *table(HEAD, rows, (0, 1)), ""]
+    lines = [head, "", *table((*HEAD, *more), rows, (0, 1)), ""]
     for one, result in zip(after, found, strict=True):
         lines += _difference_lines(one.name, before, result, seconds)
     return "\n".join([*lines, "all but the first line is simulated, not measured"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable
@@ -41,7 +41,7 @@ class Census:
         self._asked: dict[int, set[str]] = {}
         """By cut: the workers that were asked and have not died since."""
         self._dead: WorkerCounts | None = None
-        """All that have ended, added up: what a cut costs must not grow with every death."""
+        """All that have ended, added up: workers may be started anew every minute."""
         self._living: dict[str, WorkerCounts] = {}
         self._noted: deque[tuple[float, Histogram]] = deque()
         self._news = News()
@@ -98,6 +98,12 @@ class Census:
             if self._living.get(link.worker) is link.counts:
                 del self._living[link.worker]
         self._news.tell()
+
+    def under_way(self, links: Iterable[WorkerLink], table: ActivationTable) -> tuple[int, int]:
+        """By what these workers told last: tracked events in flight, and tuples on their way or in somebody's hands."""
+        living = {link.worker: link.counts for link in links if link.counts is not None}
+        stats = stats_of(self._blueprint, table, living, (), 0.0)
+        return stats.pending, sum(component.queued for component in stats.components.values())
 
     def _past(self) -> list[WorkerCounts]:
         return [] if self._dead is None else [self._dead]

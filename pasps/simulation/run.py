@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pasps.activation import moves, with_active
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.forecaster import NONE
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy, policy_named
 from pasps.control.run_log import Sample
+from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.control.ticking import Ticking
 from pasps.metrics import Latency, Stats
@@ -43,6 +44,7 @@ class Order:
     forecast_seconds: float = 5.0
     benchmark: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    restart: RestartSettings = field(default_factory=RestartSettings)
     machinery: Machinery = field(default_factory=Machinery)
     seed: int = 1
     tail_seconds: float = TAIL_SECONDS
@@ -55,6 +57,7 @@ class Simulated:
     """What came of it. `latency` in seconds; `replicas` says when which bolt had how many, changes only.
 
     `saved` as in a report: the mean of 1 - active and draining replicas over all pools. `exact`: each event was simulated for itself.
+    `restarts` of all workers took with them what was on its way: `replayed` events came again, `lost` ones were not tracked.
     """
 
     policy: str
@@ -69,6 +72,9 @@ class Simulated:
     most_waiting: int
     exact: bool
     replicas: tuple[tuple[float, Mapping[str, int]], ...] = ()
+    restarts: int = 0
+    replayed: int = 0
+    lost: int = 0
 
 
 class ModelSource:
@@ -92,8 +98,8 @@ class ModelSource:
 class ModelActuator:
     """See `pasps.control.loop.Actuator`: one table for all, which holds after the time that it takes until all workers route by it."""
 
-    def __init__(self, model: Model, clock: VirtualClock, activation_seconds: float) -> None:
-        self._model, self._clock, self._seconds = model, clock, activation_seconds
+    def __init__(self, model: Model, clock: VirtualClock, restart: RestartSettings) -> None:
+        self._model, self._clock, self._seconds, self._restart = model, clock, model.cost.activation, restart
 
     async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
         """Never fails; what would move keyed tasks in between is postponed."""
@@ -115,6 +121,25 @@ class ModelActuator:
         self._model.run(self._clock.now())
         self._model.apply(replace(changed, version=table.version + 1))
         return acts, table.version + 1
+
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
+        """Never fails."""
+        model, wait = self._model, self._restart.wait_seconds
+        before = {name: len(routing.active) for name, routing in model.table.components.items()}
+        acts = {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items() if before[name] != count}
+        version = model.table.version
+        if not acts:
+            return acts, version, None
+        model.run(self._clock.now())
+        model.sleep()
+        await asyncio.sleep(wait)
+        model.run(self._clock.now())
+        replayed, dropped = model.end_workers()
+        silence = max(model.cost.restart, self._restart.silence_seconds)
+        await asyncio.sleep(silence)
+        model.run(self._clock.now())
+        model.begin(replace(model.graph.table({**before, **wanted}), version=version + 1))
+        return acts, version + 1, Restarted(wait, silence, replayed, dropped)
 
 
 class _Tally:
@@ -176,7 +201,7 @@ def simulate(
     configured = policy.configured(order.settings, order.options)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
     forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
-    loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
+    loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.restart), clock)
     correction = order.settings.correction_seconds if policy.corrects else None
     source = ModelSource(model, clock)
     ticking = Ticking(loop, source, clock, tally.sample, correction)
@@ -205,4 +230,7 @@ def simulate(
         tally.most_waiting,
         detail.exact,
         tuple(tally.replicas),
+        model.restarts,
+        model.replayed,
+        model.lost,
     )

@@ -208,3 +208,11 @@ def test_a_hundred_deaths_cost_a_cut_no_more_than_one() -> None:
     stats = told.stats()
     assert (stats.emitted_first, stats.acked, stats.replayed, stats.pending) == (800, 800, 200, 0)
     assert (stats.components["numbers"].restarts, stats.components["doubled"].executed) == (99, 700)
+
+
+def test_what_is_under_way_is_what_workers_told_last_and_counts_no_dead() -> None:
+    told = Told()
+    told.census.take(told.link, Counts(0, lived(1)))
+    assert told.census.under_way([told.link], told.table) == (2, 3)
+    told.census.bury(told.link)
+    assert told.census.under_way([Link("w0")], told.table) == (0, 0), "one that never told anything had nothing, as far as is known"
