@@ -330,7 +330,8 @@ def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> 
     (one,) = asked.contenders
     clock = SystemClock()
     about = About(asked.graph.name, file, asked.graph.workers, config, one.order.policy)
-    with RunDirectory.create(about, clock, chosen) as directory:
+    # not among the runs: what never ran must not be taken for the newest of them
+    with RunDirectory.create(about, clock, chosen, listed=False) as directory:
         directory.enter(RunState.RUNNING)
         samples, records = directory.lines("metrics.jsonl"), directory.lines("decisions.jsonl")
         line = _Progress(1)

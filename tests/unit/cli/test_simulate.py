@@ -211,6 +211,13 @@ def test_a_simulated_run_is_one_for_the_other_commands(run: Path, capsys: pytest
     assert "where they differ" in shown
 
 
+@pytest.mark.usefixtures("monkeypatched_home", "run")
+def test_what_never_ran_is_not_among_the_runs_and_never_the_newest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert main(["explain"]) == 2
+
+
 @pytest.mark.usefixtures("monkeypatched_home")
 def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", str(shop), "--trace", str(trace), *SMALL, "--policy", "pa-sps", "--predictor", "basic", "--json"]
@@ -219,7 +226,7 @@ def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: 
     assert main([*words, *ETS]) == 0
     said = json.loads(capsys.readouterr().out)["runs"][0]
     assert again["saved"] == pytest.approx(said["saved"], abs=0.03)
-    assert "neither a run directory" in refused([*words, "--from-run", "nothing"], capsys)
+    assert "there is no run" in refused([*words, "--from-run", "nothing"], capsys)
 
 
 @pytest.mark.usefixtures("monkeypatched_home")
