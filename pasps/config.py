@@ -115,7 +115,7 @@ _ALL = (
     Key("pasps.receive.buffer.bytes", int, 16 << 20, "Most bytes of large tuples in the inbox of a replica", "bytes", least=1),
     Key("pasps.load.report.interval.millis", float, 100, "Time between load reports of a replica", "milliseconds", above=0),
     Key("pasps.policy", str, None, "Who decides how many replicas work; null: `pasps`, in a LocalCluster `static`"),
-    Key("pasps.predictor", str, "lr", "Model that forecasts: `basic`, `lr`, `fft`, `ann`, `rf`, any other of the service, or `none`"),
+    Key("pasps.predictor", str, "auto", "Model that forecasts: `auto`, beside the loop; `basic`, `lr` or any of the service; or `none`"),
     Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: the cluster's own, else a child process"),
     Key("pasps.predictor.token", str, None, "Its bearer token; null: the environment's `PASPS_PREDICTOR_TOKEN`, if any"),
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),

@@ -86,6 +86,9 @@ def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list
         Reason("input", f"{count(events)} events expected in {span}  ({'; '.join((*basis, came))})"),
         Reason("input", f"x share {_share(terms.share)} = {count(terms.from_input)} reach it", "Eq. 4"),
     ]
+    if situation.forecast is not None and situation.forecast.players:
+        parts = ", ".join(f"{player.name} {player.weight:.0%}" for player in situation.forecast.players)
+        rows.append(Reason("forecast", f"of {parts}, by what each would have cost of late"))
     queued = interval.bolts[bolt].queued if bolt in interval.bolts else 0
     rows.append(Reason("queues", f"{count(terms.from_queues)} of what is queued reach it  ({count(queued)} queued here)", "Eq. 7"))
     time = situation.estimates.execution.get(bolt)
@@ -114,14 +117,14 @@ def _asked(record: Record, plan: BoltPlan) -> list[Reason]:
 
 
 def _basis(situation: Situation, events: float, seconds: float) -> tuple[str, ...]:
-    """Where the expected input comes from, and what the forecast says otherwise."""
+    """Where the expected input comes from, and what the forecast says of the time itself where something else is planned for."""
     forecast = situation.forecast
     if forecast is None:
         return ("as just came in",)
     predicted = forecast.total(situation.interval.ended, seconds)
     if math.isclose(predicted, events, rel_tol=1e-9):
         return (_model(forecast),)
-    return "trend and forecast", f"{_model(forecast)} alone expects {count(predicted)}"
+    return (f"{_model(forecast)}, at the fullest before more replicas could come; {count(predicted)} in the next {seconds_text(seconds)}",)
 
 
 def _model(forecast: Forecast) -> str:

@@ -189,6 +189,11 @@ class Monitor:
         return self._samples
 
     @property
+    def course(self) -> tuple[float, float]:
+        """When the newest snapshot was, on a clock without what is left out, and what had become due by then. There must be one."""
+        return self._course[-1]
+
+    @property
     def kept(self) -> int:
         """How many snapshots it holds."""
         return len(self._snapshots)
@@ -294,7 +299,7 @@ def _second(shape: TopologyShape, begin: _Seen, end: _Seen) -> Second:
         cpu = None if bolt.waits or did.blocks else did.seconds
         bolts[bolt.id] = BoltSecond(sum(did.received.values()), did.processed, did.queued, did.active, did.seconds, cpu)
     due = sum(end.due.values()) - sum(begin.due.values())
-    return Second(end.uptime, end.uptime - begin.uptime, due, bolts)
+    return Second(end.uptime, end.uptime - begin.uptime, due, bolts, end.stats.latency.since(begin.stats.latency).buckets)
 
 
 def _replica_intervals(bolt: BoltShape, old: ComponentStats, new: ComponentStats) -> dict[int, ReplicaInterval]:

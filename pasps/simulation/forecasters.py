@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pasps.control.forecaster import BASIC, NONE, Forecaster, Predictor
+from pasps.control.local_forecaster import AUTO, LocalForecaster, local_forecaster
 from pasps.control.loop import Forecasts
-from pasps.control.situation import Forecast
+from pasps.control.policies.policy import Needs
+from pasps.control.situation import INPUT, Forecast, PolicySettings
 from pasps.errors import InvalidError, PredictorError
 from pasps.simulation.arrivals import Arrivals
 
@@ -43,6 +45,13 @@ class Clairvoyant:
         horizon = math.ceil(seconds)
         return Forecast(now, tuple(self._arrivals.expected(now + ahead, now + ahead + 1.0) for ahead in range(horizon)), CLAIRVOYANT)
 
+    async def forecast_series(
+        self, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> Mapping[str, Forecast]:
+        """See `pasps.control.loop.SeriesForecasts`: the input alone, of which it is sure."""
+        found = await self.forecast(series.get(INPUT, ()), seconds, now)
+        return {} if found is None else {INPUT: found}
+
 
 class ServiceModel:
     """A model of the predictor service without the service; see `pasps.control.forecaster.Predictor`. It takes no virtual time."""
@@ -63,14 +72,19 @@ class ServiceModel:
             raise PredictorError(str(error)) from error
 
 
-def forecasts_of(name: str, arrivals: Arrivals, deadline_seconds: float) -> Forecasts:
-    """Who forecasts under that name: `basic`, `none`, `clairvoyant`, or a model of the service.
+def forecasts_of(
+    name: str, arrivals: Arrivals, deadline_seconds: float, needs: Needs, settings: PolicySettings
+) -> Forecasts | LocalForecaster:
+    """Who forecasts under that name: `auto`, beside the loop; `basic`, `none`, `clairvoyant`, or a model of the service.
 
     Raises:
         InvalidError: there is no such model, or the service is not installed.
     """
     if name == CLAIRVOYANT:
         return Clairvoyant(arrivals)
+    local = local_forecaster(needs, settings) if name == AUTO else None
+    if local is not None:
+        return local
     return Forecaster(_predictor(name), name, deadline_seconds)
 
 

@@ -167,26 +167,37 @@ def simulate(
         ConfigError: no such policy, or it does not take the options.
     """
     policy: Policy = policy_named(order.policy)
+    configured = policy.configured(order.settings, order.options)
+    policy = policy.with_options(configured)
     if order.predictor == NONE:
         policy = policy.without_forecasts()
     clock = VirtualClock(order.epoch)
     detail = detail_for(graph, arrivals, order.most_calls) if detail is None else detail
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
-    configured = policy.configured(order.settings, order.options)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
+    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings)
     loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
     correction = order.settings.correction_seconds if policy.corrects else None
     source = ModelSource(model, clock)
     ticking = Ticking(loop, source, clock, tally.sample, correction)
 
+    async def listen() -> None:
+        """Workers that say at once when a queue grows; with parcels a queue is too coarse for it."""
+        while detail.exact and correction is not None:
+            await asyncio.sleep(graph.report_seconds)
+            model.run(clock.now())
+            if model.pressed():
+                ticking.press()
+
     async def main() -> None:
-        task = asyncio.get_running_loop().create_task(ticking.run())
+        begin = asyncio.get_running_loop().create_task
+        task, listening = begin(ticking.run()), begin(listen())
         while not model.over and clock.now() < arrivals.seconds + order.tail_seconds:
             await asyncio.sleep(_LOOK_SECONDS)
             progress(min(1.0, clock.now() / arrivals.seconds))
         task.cancel()
+        listening.cancel()
         await asyncio.sleep(0)  # what was begun with the last tick begins, before it is given up
         await ticking.close()
         ticking.sample(await source.stats())

@@ -25,7 +25,8 @@ INTERVAL: None = None
 class Needs:
     """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
 
-    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `history_seconds`: for how many seconds
+    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `correction_horizon_seconds`: within the
+    interval, at least; None: as far. `history_seconds`: for how many seconds
     back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
     of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
@@ -39,10 +40,11 @@ class Needs:
     quantiles: tuple[float, ...] = ()
     corrects: bool = False
     warm_up: float | None = None
+    correction_horizon_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidError where a number makes no sense."""
-        for name in ("horizon_seconds", "history_seconds", "warm_up"):
+        for name in ("horizon_seconds", "history_seconds", "warm_up", "correction_horizon_seconds"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InvalidError(f"Needs: expected {name} of at least 0, got {value!r}")
@@ -53,8 +55,10 @@ class Needs:
         if self.horizon_seconds == 0 and (self.quantiles or self.per_bolt_series):
             raise InvalidError("Needs: quantiles and per_bolt_series are of forecasts; say by horizon_seconds how far they look ahead")
 
-    def horizon(self, interval_seconds: float) -> float:
+    def horizon(self, interval_seconds: float, *, correction: bool = False) -> float:
         """How far it looks ahead, when the interval is that long."""
+        if correction and self.correction_horizon_seconds is not None:
+            return self.correction_horizon_seconds
         return interval_seconds if self.horizon_seconds is None else self.horizon_seconds
 
 
@@ -63,6 +67,7 @@ class Policy:
     """`plan(situation, options)` is pure, is called on the master's event loop, and must return soon.
 
     `options`: a frozen dataclass whose fields have defaults; the configuration sets them by `pasps.policy.options.<field>`.
+    `needs_of` says what it needs with these options, where they make a difference; else `needs` hold.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Policy:
     plan: Callable[[Situation, Any], Plan]
     options: type = NoOptions
     needs: Needs = Needs()
+    needs_of: Callable[[Any], Needs] | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidError for what is no policy, as one that was written for `plan(situation)`."""
@@ -116,20 +122,27 @@ class Policy:
         """
         return options_of(self.name, self.options, settings, given or {})
 
+    def with_options(self, options: Any) -> Policy:
+        """The same with what it needs when it has these options."""
+        return self if self.needs_of is None else replace(self, needs=self.needs_of(options))
+
     def without_forecasts(self) -> Policy:
         """The same where nobody forecasts."""
         return replace(self, needs=replace(self.needs, horizon_seconds=0.0, per_bolt_series=False, quantiles=()))
 
 
-def as_asked(situation: Situation, terms: Mapping[str, Terms], events: float) -> Plan:
-    """Eq. 2 rounded up and clamped to the pool; a bolt of which nothing is known stays as it is."""
+def as_asked(situation: Situation, terms: Mapping[str, Terms], events: float, sliver: float = 0.0) -> Plan:
+    """Eq. 2 rounded up and clamped to the pool; a bolt of which nothing is known stays as it is.
+
+    `sliver`: so little above a whole number is not rounded up.
+    """
     bolts = {}
     for bolt in situation.shape.bolts:
         active, needs = situation.interval.bolts[bolt.id].active, terms[bolt.id]
         if needs.replicas is None:
             bolts[bolt.id] = BoltPlan(active, active, active, active, needs, (Clamp.UNKNOWN,))
             continue
-        asked = rounded_up(needs.replicas)
+        asked = rounded_up(needs.replicas - sliver)
         clamps = (Clamp.AT_POOL,) if asked > bolt.pool else ()
         allowed = min(asked, bolt.pool)
         bolts[bolt.id] = BoltPlan(active, asked, allowed, allowed, needs, clamps)

@@ -12,7 +12,7 @@ from pasps.errors import ConfigError
 def test_the_documented_defaults() -> None:
     assert ElasticSettings.from_config({}) == ElasticSettings(
         policy=None,
-        predictor="lr",
+        predictor="auto",
         predictor_url=None,
         predictor_token=None,
         forecast_seconds=5.0,

@@ -11,10 +11,11 @@ import pytest
 
 from pasps.control.decision_log import Outcome, Rebuilt, Record, read, replayed, written
 from pasps.control.explain import explained, replay
+from pasps.control.local_forecaster import local_forecaster
 from pasps.control.monitor import Machine, Monitor
 from pasps.control.plan import BoltPlan, Plan, Step
 from pasps.control.policies import BUILT_IN, Needs, Policy
-from pasps.control.situation import BoltSecond, ReplicaInterval, Second, Situation, WorkerInterval
+from pasps.control.situation import BoltSecond, PolicySettings, ReplicaInterval, Second, Situation, WorkerInterval
 from pasps.metrics import ReplicaStats
 from tests.unit.control.situations import MACHINE, Bench, bolt, bolt_stats, shape, snapshot, spout_stats
 
@@ -279,7 +280,9 @@ def test_another_way_to_reconfigure_is_refused() -> None:
 
 
 def test_what_pasps_decides_four_times_a_second_is_made_again_from_its_records() -> None:
-    bench = Bench(BUILT_IN["pasps"], shape(bolt("a", "s", waits=True)), interval_seconds=10.0, correction_seconds=0.25)
+    settings = PolicySettings(interval_seconds=10.0, correction_seconds=0.25)
+    local = local_forecaster(BUILT_IN["pasps"].needs, settings)
+    bench = Bench(BUILT_IN["pasps"], shape(bolt("a", "s", waits=True)), ladder=local, interval_seconds=10.0, correction_seconds=0.25)
     for rate in (10.0, 40.0, 15.0, 60.0, 5.0) * 4:
         bench.course.rate = rate
         bench.run(12, 0.25)
