@@ -240,15 +240,17 @@ def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchm
     names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
-    base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, settings.options, seed=options.seed)
-    return [_contender(name, base) for name in names or [options.policy or settings.policy or _NO_POLICY]]
+    base = Order("", predictor, benchmark=benchmark, options=settings.options, seed=options.seed)
+    return [_contender(name, base, config) for name in names or [options.policy or settings.policy or _NO_POLICY]]
 
 
-def _contender(text: str, base: Order) -> Contender:
+def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
     """NAME, NAME:MODEL, static:N, each with @TARGET behind it if need be."""
     words, at, target = text.partition("@")
     name, colon, more = words.partition(":")
     policy = policy_named(name)
+    settings = ElasticSettings.from_config({**config, "pasps.policy": name})  # the interval may be the policy's own
+    base = replace(base, settings=settings.plan, forecast_seconds=settings.forecast_seconds)
     policy.configured(base.settings, base.options)  # before anything is simulated
     if at:
         if "target" not in policy.keys:

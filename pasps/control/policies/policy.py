@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pasps.config import Key
+from pasps.config import KEYS, Key
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
 from pasps.control.policies.options import NoOptions, keys_of, options_of
@@ -25,6 +25,7 @@ INTERVAL: None = None
 class Needs:
     """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
 
+    `interval_seconds`: the interval td that it is made for, which holds unless `pasps.interval.secs` is set; None: as most, 30.
     `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `history_seconds`: for how many seconds
     back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
     of what each bolt receives, besides that of the input.
@@ -39,6 +40,7 @@ class Needs:
     quantiles: tuple[float, ...] = ()
     corrects: bool = False
     warm_up: float | None = None
+    interval_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidError where a number makes no sense."""
@@ -48,6 +50,9 @@ class Needs:
                 raise InvalidError(f"Needs: expected {name} of at least 0, got {value!r}")
         if self.history_seconds > MOST_HISTORY:
             raise InvalidError(f"Needs: expected history_seconds of at most {MOST_HISTORY}, got {self.history_seconds}")
+        td = KEYS["pasps.interval.secs"]
+        if not td.accepts(self.interval_seconds):
+            raise InvalidError(f"Needs: expected interval_seconds to be {td.expected()}, got {self.interval_seconds!r}")
         if not all(0 < quantile < 1 for quantile in self.quantiles):
             raise InvalidError(f"Needs: expected quantiles between 0 and 1, got {self.quantiles!r}")
         if self.horizon_seconds == 0 and (self.quantiles or self.per_bolt_series):

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from pasps.cli import main as cli
+from pasps.control.policies import BUILT_IN, Needs, Policy, static
 
 TOPOLOGY = """
 from pasps import Bolt, Topology
@@ -133,6 +134,34 @@ def test_what_a_name_says_itself_lies_over_the_option_for_all(shop: Path, trace:
         assert main([*words, "--compare", names, "-o", f"pasps.policy.options.{option}"]) == 0
         first, second = (run["saved"] for run in json.loads(capsys.readouterr().out)["runs"])
         assert abs(first - second) > 0.1, option
+
+
+@pytest.fixture
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that is made for intervals of ten seconds."""
+    made_for_ten = Needs(warm_up=1.0, interval_seconds=10.0)
+    monkeypatch.setitem(BUILT_IN, "brisk", Policy("brisk", "a test's own", static.plan, static.Options, made_for_ten))
+
+
+@pytest.mark.usefixtures("brisk", "monkeypatched_home")
+def test_each_policy_has_its_own_interval_unless_one_is_set(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, "--workers", "2", "--cores", "2"]
+
+    def decisions(words: list[str]) -> list[int]:
+        assert main([*words, "--json"]) == 0
+        return [run["decisions"] for run in json.loads(capsys.readouterr().out)["runs"]]
+
+    assert decisions([*words, "--compare", "static,brisk"]) == [3, 7], "70 s, since it does not keep up"
+    assert decisions([*words, "--compare", "static,brisk", "-o", "pasps.interval.secs=5"]) == [14, 14]
+    free, bound = tmp_path / "free", tmp_path / "bound"
+    decisions([*words, "--policy", "static", "--run-dir", str(free)])
+    decisions([*words, "--policy", "static", "--run-dir", str(bound), "-o", "pasps.interval.secs=5"])
+    assert decisions(["whatif", str(free), "--compare", "static,brisk"]) == [4, 10]
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk"]) == [20, 20], "what was set then holds"
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk", "-o", "pasps.interval.secs=30"]) == [4, 4]
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk", "-o", "pasps.interval.secs=null"]) == [4, 10]
 
 
 @pytest.mark.parametrize(("interval", "late"), [("40", True), ("39", False)])
