@@ -116,12 +116,16 @@ class BoltSecond:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought."""
+    """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought.
+
+    `backlog` is what was held back at its end, by spout; who has none is not in it.
+    """
 
     ended: float
     seconds: float
     due: float
     bolts: Mapping[str, BoltSecond]
+    backlog: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
