@@ -75,6 +75,7 @@ class Elastic:
         self._client = self._new_client()
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
         options = policy.configured(settings.plan, settings.options)
+        policy = policy.with_options(options)
         for key in ignored(policy.options, settings.plan):
             _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
         loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)

@@ -174,6 +174,7 @@ def simulate(
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
     configured = policy.configured(order.settings, order.options)
+    policy = policy.with_options(configured)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
     forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
     loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)

@@ -18,7 +18,9 @@ from pasps.errors import InvalidError
 MOST_HISTORY = 3600
 """Seconds of history that a policy may ask for."""
 INTERVAL: None = None
-"""As a horizon: as far as the interval td is long."""
+"""As a horizon: as far as the interval td is long, or as several of them are."""
+MOST_HORIZON = 3600.0
+"""Seconds that forecasts are asked for at most; what lies beyond them is taken to be as their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Needs:
     """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
 
     `interval_seconds`: the interval td that it is made for, which holds unless `pasps.interval.secs` is set; None: as most, 30.
-    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `history_seconds`: for how many seconds
+    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td, or as many as its option `horizon` says,
+    if it has one (see `Policy.with_options`). `history_seconds`: for how many seconds
     back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
     of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
@@ -41,9 +44,12 @@ class Needs:
     corrects: bool = False
     warm_up: float | None = None
     interval_seconds: float | None = None
+    intervals: int = 1
 
     def __post_init__(self) -> None:
         """Raises InvalidError where a number makes no sense."""
+        if not isinstance(self.intervals, int) or self.intervals < 1:
+            raise InvalidError(f"Needs: expected intervals to be an integer of at least 1, got {self.intervals!r}")
         for name in ("horizon_seconds", "history_seconds", "warm_up"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
@@ -60,7 +66,7 @@ class Needs:
 
     def horizon(self, interval_seconds: float) -> float:
         """How far it looks ahead, when the interval is that long."""
-        return interval_seconds if self.horizon_seconds is None else self.horizon_seconds
+        return min(MOST_HORIZON, interval_seconds * self.intervals) if self.horizon_seconds is None else self.horizon_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,12 @@ class Policy:
             ConfigError: it has no such option (with the nearest name), or that does not take the value.
         """
         return options_of(self.name, self.options, settings, given or {})
+
+    def with_options(self, options: Any) -> Policy:
+        """The same, which looks as many intervals ahead as its option `horizon` says, if it has one."""
+        if self.needs.horizon_seconds is not INTERVAL:
+            return self
+        return replace(self, needs=replace(self.needs, intervals=getattr(options, "horizon", 1)))
 
     def without_forecasts(self) -> Policy:
         """The same where nobody forecasts."""

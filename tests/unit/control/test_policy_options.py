@@ -24,6 +24,11 @@ class Options:
     way: Literal["up", "down"] = "up"
 
 
+@dataclass(frozen=True)
+class Far:
+    horizon: int = option(2, "how far", least=1)
+
+
 def seen(situation: Situation, options: Options) -> Plan:
     return Plan({}, held=f"{options.target} {options.most} {options.careful} {options.way}")
 
@@ -125,6 +130,16 @@ def test_where_nobody_forecasts_a_policy_needs_none() -> None:
     needs = Needs(horizon_seconds=INTERVAL, quantiles=(0.9,), per_bolt_series=True, corrects=True)
     assert Policy("mine", "", seen, Options, needs).without_forecasts().needs == Needs(corrects=True)
     assert (needs.horizon(30.0), Needs(horizon_seconds=5.0).horizon(30.0)) == (30.0, 5.0)
+
+
+def test_one_that_looks_several_intervals_ahead_says_how_many_by_an_option() -> None:
+    far = Policy("far", "", seen, Far, Needs(horizon_seconds=INTERVAL))
+    options = far.configured(PLAIN, {"horizon": 4})
+    assert far.with_options(options).needs.horizon(30.0) == 120.0
+    assert far.with_options(options).needs.horizon(1800.0) == 3600.0, "nobody forecasts further than that"
+    assert Policy("mine", "", seen, Options, Needs(horizon_seconds=INTERVAL)).with_options(Options()).needs.horizon(30.0) == 30.0
+    near = Policy("near", "", seen, Far, Needs(horizon_seconds=5.0))
+    assert near.with_options(options) is near
 
 
 def test_a_record_has_the_options_and_is_made_again_with_them() -> None:
