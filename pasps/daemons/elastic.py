@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.control import decision_log, run_log
 from pasps.control.explain import headline
@@ -63,7 +64,7 @@ class Elastic:
         """Checks what was configured.
 
         Raises:
-            ConfigError: no such policy, an option that it has not, or a URL that is none.
+            ConfigError: no such policy, an option that it has not, a topology that it can do nothing for, or a URL that is none.
         """
         policy = policy_named(config.policy)
         settings = config.settings
@@ -74,11 +75,12 @@ class Elastic:
         self._process = self._new_process() if self._needs_process() else None
         self._client = self._new_client()
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
-        options = policy.configured(settings.plan, settings.options)
+        shape = shape_of(master.blueprint)
+        options = policy.configured(settings.plan, settings.options, shape)
         policy = policy.with_options(options)
         for key in ignored(policy.options, settings.plan):
             _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
-        loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)
+        loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
         self._loop = MapeLoop(loop_config, self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held
         self._pace = settings.plan.correction_seconds if policy.corrects else None
@@ -220,14 +222,14 @@ class _Source:
         return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
 
 
-def checked_policy(settings: ElasticSettings, default: str) -> str:
-    """The policy that is to decide: the configured one, else `default`.
+def checked_policy(settings: ElasticSettings, default: str, blueprint: Blueprint) -> str:
+    """The policy that is to decide about this topology: the configured one, else `default`.
 
     Raises:
-        ConfigError: there is none of that name, it does not take the options, or the predictor's address is none.
+        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
     """
     policy = policy_named(settings.policy or default)
-    policy.configured(settings.plan, settings.options)
+    policy.configured(settings.plan, settings.options, shape_of(blueprint))
     _check_address(settings.predictor_url)
     return policy.name
 

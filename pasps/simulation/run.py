@@ -164,7 +164,7 @@ def simulate(
 
     Raises:
         InvalidError: no such predictor.
-        ConfigError: no such policy, or it does not take the options.
+        ConfigError: no such policy, or it does not take the options or the topology.
     """
     policy: Policy = policy_named(order.policy)
     if order.predictor == NONE:
@@ -173,7 +173,7 @@ def simulate(
     detail = detail_for(graph, arrivals, order.most_calls) if detail is None else detail
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
-    configured = policy.configured(order.settings, order.options)
+    configured = policy.configured(order.settings, order.options, graph.shape)
     policy = policy.with_options(configured)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
     forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)

@@ -12,7 +12,7 @@ from pasps.config import KEYS, Key
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
 from pasps.control.policies.options import NoOptions, keys_of, options_of
-from pasps.control.situation import PolicySettings, Situation
+from pasps.control.situation import PolicySettings, Situation, TopologyShape
 from pasps.errors import InvalidError
 
 MOST_HISTORY = 3600
@@ -74,6 +74,7 @@ class Policy:
     """`plan(situation, options)` is pure, is called on the master's event loop, and must return soon.
 
     `options`: a frozen dataclass whose fields have defaults; the configuration sets them by `pasps.policy.options.<field>`.
+    `check` raises ConfigError where it can do nothing for a topology of that shape with these options; None: it can for all.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Policy:
     plan: Callable[[Situation, Any], Plan]
     options: type = NoOptions
     needs: Needs = Needs()
+    check: Callable[[TopologyShape, Any], None] | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidError for what is no policy, as one that was written for `plan(situation)`."""
@@ -119,13 +121,17 @@ class Policy:
         """The keys of the configuration that set its options, by field."""
         return keys_of(self.options)
 
-    def configured(self, settings: PolicySettings, given: Mapping[str, Any] | None = None) -> Any:
-        """Its options: the defaults, over them what the general keys say, over those what is given by field.
+    def configured(self, settings: PolicySettings, given: Mapping[str, Any] | None = None, shape: TopologyShape | None = None) -> Any:
+        """Its options: the defaults, over them what the general keys say, over those what is given by field. Reads what files they name.
 
         Raises:
-            ConfigError: it has no such option (with the nearest name), or that does not take the value.
+            ConfigError: it has no such option (with the nearest name), that does not take the value, or nothing can be done with it for
+                a topology of that shape; None: for whichever.
         """
-        return options_of(self.name, self.options, settings, given or {})
+        options = options_of(self.name, self.options, settings, given or {})
+        if shape is not None and self.check is not None:
+            self.check(shape, options)
+        return options
 
     def with_options(self, options: Any) -> Policy:
         """The same, which looks as many intervals ahead as its option `horizon` says, if it has one."""

@@ -38,7 +38,7 @@ def request_for(folder: Path, text: str) -> PackageRequest:
 def test_a_module_that_only_the_cluster_will_have_is_left_to_the_master(text: str, tmp_path: Path) -> None:
     said: list[str] = []
     request = replace(request_for(tmp_path, text), requirements=Path("requirements.txt"))
-    assert checked_here(request, said.append) == "told"
+    assert checked_here(request, said.append) == ("told", {})
     assert said == ["module 'no_module_of_this_name' is not here, so the master alone checks it, with what requirements.txt asks for"]
 
 
@@ -71,7 +71,7 @@ def test_a_relative_path_is_refused_before_anything_is_sent(tmp_path: Path) -> N
     request = request_for(tmp_path, LINES)
     with pytest.raises(ConfigError, match=r"component 'lines': .* 'lines.path' is the relative path 'app.log'; give an absolute path"):
         checked_here(replace(request, options={"lines.path": "app.log"}), print)
-    assert checked_here(replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log"}), print) == "told"
+    assert checked_here(replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log"}), print) == ("told", {})
 
 
 def test_what_is_said_begins_with_the_seconds_since_the_command_began() -> None:
