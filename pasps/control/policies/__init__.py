@@ -8,13 +8,26 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from pasps.config import OPTIONS_PREFIX
-from pasps.control.policies import pa_sps, pasps, presps, static
+from pasps.control.policies import (
+    dabs,
+    pa_sps,
+    pasps,
+    presps,
+    static,
+)
 from pasps.control.policies.options import files_of, option, text_of
 from pasps.control.policies.policy import INTERVAL, Needs, Policy
 from pasps.errors import ConfigError
 
 GROUP = "pasps.policies"
-BUILT_IN = {policy.name: policy for policy in (pasps.POLICY, pa_sps.POLICY, presps.POLICY, static.POLICY)}
+_MODULES = (
+    pasps,
+    pa_sps,
+    presps,
+    dabs,
+    static,
+)
+BUILT_IN: dict[str, Policy] = {module.POLICY.name: module.POLICY for module in _MODULES}
 
 __all__ = ["BUILT_IN", "GROUP", "INTERVAL", "Needs", "Policy", "inlined", "option", "policy_named", "policy_names"]
 

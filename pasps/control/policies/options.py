@@ -18,6 +18,8 @@ from pasps.config import OPTIONS_PREFIX, Key
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
 
+HOW_CHANGED = "How changes are made: `pool` activates replicas, `restart` is what Storm's rebalance does"
+"""Of the option `reconfigure` of a policy whose changes were restarts where it comes from; its plan has the value."""
 _MOST_BYTES = 256 << 10
 _KINDS = (int, float, bool, str)
 GENERAL: Mapping[str, tuple[str, str]] = {
