@@ -13,6 +13,7 @@ from pasps.control.policies import (
     pa_sps,
     pasps,
     presps,
+    ra_sps,
     static,
 )
 from pasps.control.policies.options import files_of, option, text_of
@@ -24,6 +25,7 @@ _MODULES = (
     pasps,
     pa_sps,
     presps,
+    ra_sps,
     dabs,
     static,
 )
