@@ -10,6 +10,7 @@ from typing import Any
 from pasps.config import OPTIONS_PREFIX
 from pasps.control.policies import (
     dabs,
+    incremental,
     pa_sps,
     pasps,
     presps,
@@ -27,6 +28,7 @@ _MODULES = (
     presps,
     ra_sps,
     dabs,
+    incremental,
     static,
 )
 BUILT_IN: dict[str, Policy] = {module.POLICY.name: module.POLICY for module in _MODULES}
