@@ -16,6 +16,7 @@ from pasps.control.policies import (
     presps,
     ra_sps,
     static,
+    threshold,
 )
 from pasps.control.policies.options import files_of, option, text_of
 from pasps.control.policies.policy import INTERVAL, Needs, Policy
@@ -29,6 +30,7 @@ _MODULES = (
     ra_sps,
     dabs,
     incremental,
+    threshold,
     static,
 )
 BUILT_IN: dict[str, Policy] = {module.POLICY.name: module.POLICY for module in _MODULES}
