@@ -10,6 +10,7 @@ from typing import Any
 from pasps.config import OPTIONS_PREFIX
 from pasps.control.policies import (
     dabs,
+    ds2,
     incremental,
     pa_sps,
     pasps,
@@ -30,6 +31,7 @@ _MODULES = (
     ra_sps,
     dabs,
     incremental,
+    ds2,
     threshold,
     static,
 )
