@@ -9,13 +9,17 @@ from typing import Any
 
 from pasps.config import OPTIONS_PREFIX
 from pasps.control.policies import (
+    cba,
     dabs,
     ds2,
     incremental,
+    optimal,
     pa_sps,
     pasps,
     presps,
     ra_sps,
+    spea,
+    srea,
     static,
     threshold,
 )
@@ -31,6 +35,10 @@ _MODULES = (
     ra_sps,
     dabs,
     incremental,
+    srea,
+    spea,
+    cba,
+    optimal,
     ds2,
     threshold,
     static,
