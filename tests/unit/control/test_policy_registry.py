@@ -14,7 +14,7 @@ from pasps.errors import ConfigError
 MINE = Policy("mine", "a test's own", plan, Options)
 NO_POLICY = 3
 NAMES = """
-    pasps pa-sps presps ra-sps dabs incremental srea spea cba optimal ds2 threshold static
+    pasps pa-sps presps ra-sps dabs incremental rlearning srea spea cba optimal ds2 threshold static
 """.split()
 
 
