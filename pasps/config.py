@@ -119,7 +119,7 @@ _ALL = (
     Key("pasps.predictor.url", str, None, "Where a predictor service listens; null: the cluster's own, else a child process"),
     Key("pasps.predictor.token", str, None, "Its bearer token; null: the environment's `PASPS_PREDICTOR_TOKEN`, if any"),
     Key("pasps.predictor.timeout.secs", float, None, "Most time for a forecast; null: half an interval, at most 5", "seconds", above=0),
-    Key("pasps.interval.secs", float, 30, "The interval td: a plan is made at the end of each", "seconds", least=1, most=3600),
+    Key("pasps.interval.secs", float, None, "The interval td, planned at its end; null: the policy's own", "seconds", least=1, most=3600),
     Key("pasps.correction.secs", float, 0.25, "Time between the corrections of a policy that makes some", "seconds", least=0.1),
     Key("pasps.target.utilisation", float, None, "Share of its time a replica is to be busy; null: 1, `pasps` 0.8", above=0, most=1.5),
     Key("pasps.scale.down.plans", int, None, "Fewer replicas when so many plans agree; null: the policy's own way", least=1),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Reason, Terms
+from pasps.control.quantities import count, seconds_text
 from pasps.control.situation import ExecutionTime, Forecast, Situation
 
 _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
@@ -158,16 +159,3 @@ def _replicas(replicas: float) -> str:
 
 def _share(share: float) -> str:
     return f"{share:.2f}" if math.isclose(round(share, 2), share) else f"{share:.4g}"
-
-
-def count(events: float) -> str:
-    """Events, of which forecasts and shares make parts: `412`, `1,234.57`, `0.0042`."""
-    if 0 < abs(events) < 1:
-        return f"{events:.4g}"
-    return f"{events:,.2f}".rstrip("0").rstrip(".")
-
-
-def seconds_text(seconds: float) -> str:
-    """With four digits: `30 s`, `0.185 s`, `1.25 ms`, `4.2 µs`."""
-    unit, size = next(((unit, size) for unit, size in (("s", 1.0), ("ms", 1e-3)) if seconds >= size / 10), ("µs", 1e-6))
-    return f"{seconds / size:.4g} {unit}"

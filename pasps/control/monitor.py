@@ -299,7 +299,9 @@ def _second(shape: TopologyShape, begin: _Seen, end: _Seen) -> Second:
         cpu = None if bolt.waits or did.blocks else did.seconds
         bolts[bolt.id] = BoltSecond(sum(did.received.values()), did.processed, did.queued, did.active, did.seconds, cpu)
     due = sum(end.due.values()) - sum(begin.due.values())
-    return Second(end.uptime, end.uptime - begin.uptime, due, bolts, end.stats.latency.since(begin.stats.latency).buckets)
+    backlog = {name: held for name in shape.spouts if (held := end.stats.components[name].backlog)}
+    latency = end.stats.latency.since(begin.stats.latency).buckets
+    return Second(end.uptime, end.uptime - begin.uptime, due, bolts, backlog, latency)
 
 
 def _replica_intervals(bolt: BoltShape, old: ComponentStats, new: ComponentStats) -> dict[int, ReplicaInterval]:

@@ -118,6 +118,7 @@ class BoltSecond:
 class Second:
     """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought.
 
+    `backlog` is what was held back at its end, by spout; who has none is not in it.
     `latency` are the tracked events that were done in it, as a `Histogram`'s buckets of seconds since they were due.
     """
 
@@ -125,6 +126,7 @@ class Second:
     seconds: float
     due: float
     bolts: Mapping[str, BoltSecond]
+    backlog: Mapping[str, int] = field(default_factory=dict)
     latency: Mapping[int, int] = field(default_factory=dict)
 
 

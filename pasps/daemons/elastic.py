@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.control import decision_log, run_log
 from pasps.control.explain import headline
@@ -64,10 +65,11 @@ class Elastic:
         """Checks what was configured.
 
         Raises:
-            ConfigError: no such policy, an option that it has not, or a URL that is none.
+            ConfigError: no such policy, an option that it has not, a topology that it can do nothing for, or a URL that is none.
         """
         settings, policy = config.settings, policy_named(config.policy)
-        options = policy.configured(settings.plan, settings.options)
+        shape = shape_of(master.blueprint)
+        options = policy.configured(settings.plan, settings.options, shape)
         policy = policy.with_options(options)
         if settings.predictor == NONE:
             policy = policy.without_forecasts()
@@ -80,7 +82,7 @@ class Elastic:
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
         for key in ignored(policy.options, settings.plan):
             _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
-        loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)
+        loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
         self._loop = MapeLoop(loop_config, self._local or self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held
         pace = settings.plan.correction_seconds if policy.corrects else None
@@ -206,14 +208,14 @@ class _Source:
         return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
 
 
-def checked_policy(settings: ElasticSettings, default: str) -> str:
-    """The policy that is to decide: the configured one, else `default`.
+def checked_policy(settings: ElasticSettings, default: str, blueprint: Blueprint) -> str:
+    """The policy that is to decide about this topology: the configured one, else `default`.
 
     Raises:
-        ConfigError: there is none of that name, it does not take the options, or the predictor's address is none.
+        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
     """
     policy = policy_named(settings.policy or default)
-    policy.configured(settings.plan, settings.options)
+    policy.configured(settings.plan, settings.options, shape_of(blueprint))
     _check_address(settings.predictor_url)
     return policy.name
 

@@ -512,12 +512,16 @@ class Model:
         if bolt.full and bolt.waiting < bolt.limit:
             bolt.full = False
             self._full -= 1
-            for before in bolt.upstream:
-                for waiting in before.stations.values():
-                    if waiting.queue:
-                        self._at(self.time, self._wake, waiting, None, None)
-            if self._backlog:
-                self._at(self.time, self._emit_later, None, None, None)
+            self._has_room(bolt)
+
+    def _has_room(self, bolt: _Bolt) -> None:
+        """Whoever was held back because it had none goes on."""
+        for before in bolt.upstream:
+            for waiting in before.stations.values():
+                if waiting.queue:
+                    self._at(self.time, self._wake, waiting, None, None)
+        if self._backlog:
+            self._at(self.time, self._emit_later, None, None, None)
 
     def _wake(self, station: _Station, _b: None, _c: None) -> None:
         if not station.bolt.waits:
@@ -799,9 +803,11 @@ class Model:
                 if working:
                     bolt.targets.append(station)
             bolt.limit = self.graph.buffer * len(routing.active)
-            full = bolt.waiting >= bolt.limit
-            self._full += full - bolt.full
+            full, was_full = bolt.waiting >= bolt.limit, bolt.full
+            self._full += full - was_full
             bolt.full = full
+            if was_full and not full:
+                self._has_room(bolt)
             for (number, _), splitter in bolt.splitters.items():
                 splitter.refresh(self._view(bolt, self._workers[number]))
 

@@ -157,17 +157,18 @@ def simulate(
     records: Callable[[Record], None] = _nowhere,
     progress: Callable[[float], None] = _nowhere,
     detail: Detail | None = None,
+    policy: Policy | None = None,
 ) -> Simulated:
     """Run the whole trace, and on until all is done or the tail is over. Blocks; the same for the same arguments.
 
-    `progress` is told the share that is over, every virtual second.
+    `progress` is told the share that is over, every virtual second. `policy` decides in place of the order's, which has its name.
 
     Raises:
         InvalidError: no such predictor.
-        ConfigError: no such policy, or it does not take the options.
+        ConfigError: no such policy, or it does not take the options or the topology.
     """
-    policy: Policy = policy_named(order.policy)
-    configured = policy.configured(order.settings, order.options)
+    policy = policy_named(order.policy) if policy is None else policy
+    configured = policy.configured(order.settings, order.options, graph.shape)
     policy = policy.with_options(configured)
     if order.predictor == NONE:
         policy = policy.without_forecasts()

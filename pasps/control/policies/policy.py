@@ -8,25 +8,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pasps.config import Key
+from pasps.config import KEYS, Key
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Plan, Terms
 from pasps.control.policies.options import NoOptions, keys_of, options_of
-from pasps.control.situation import PolicySettings, Situation
+from pasps.control.situation import PolicySettings, Situation, TopologyShape
 from pasps.errors import InvalidError
 
 MOST_HISTORY = 3600
 """Seconds of history that a policy may ask for."""
 INTERVAL: None = None
-"""As a horizon: as far as the interval td is long."""
+"""As a horizon: as far as the interval td is long, or as several of them are."""
+MOST_HORIZON = 3600.0
+"""Seconds that forecasts are asked for at most; what lies beyond them is taken to be as their mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What is gathered for a policy, and when it is called. What it does not ask for costs nothing.
 
-    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: one td. `correction_horizon_seconds`: within the
-    interval, at least; None: as far. `history_seconds`: for how many seconds
+    `interval_seconds`: the interval td that it is made for, which holds unless `pasps.interval.secs` is set; None: as most, 30.
+    `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: so many `intervals` of td.
+    `correction_horizon_seconds`: within the interval, at least; None: as far. `history_seconds`: for how many seconds
     back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
     of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
@@ -41,15 +44,22 @@ class Needs:
     corrects: bool = False
     warm_up: float | None = None
     correction_horizon_seconds: float | None = None
+    interval_seconds: float | None = None
+    intervals: int = 1
 
     def __post_init__(self) -> None:
         """Raises InvalidError where a number makes no sense."""
+        if not isinstance(self.intervals, int) or self.intervals < 1:
+            raise InvalidError(f"Needs: expected intervals to be an integer of at least 1, got {self.intervals!r}")
         for name in ("horizon_seconds", "history_seconds", "warm_up", "correction_horizon_seconds"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InvalidError(f"Needs: expected {name} of at least 0, got {value!r}")
         if self.history_seconds > MOST_HISTORY:
             raise InvalidError(f"Needs: expected history_seconds of at most {MOST_HISTORY}, got {self.history_seconds}")
+        td = KEYS["pasps.interval.secs"]
+        if not td.accepts(self.interval_seconds):
+            raise InvalidError(f"Needs: expected interval_seconds to be {td.expected()}, got {self.interval_seconds!r}")
         if not all(0 < quantile < 1 for quantile in self.quantiles):
             raise InvalidError(f"Needs: expected quantiles between 0 and 1, got {self.quantiles!r}")
         if self.horizon_seconds == 0 and (self.quantiles or self.per_bolt_series):
@@ -59,7 +69,7 @@ class Needs:
         """How far it looks ahead, when the interval is that long."""
         if correction and self.correction_horizon_seconds is not None:
             return self.correction_horizon_seconds
-        return interval_seconds if self.horizon_seconds is None else self.horizon_seconds
+        return min(MOST_HORIZON, interval_seconds * self.intervals) if self.horizon_seconds is None else self.horizon_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class Policy:
 
     `options`: a frozen dataclass whose fields have defaults; the configuration sets them by `pasps.policy.options.<field>`.
     `needs_of` says what it needs with these options, where they make a difference; else `needs` hold.
+    `check` raises ConfigError where it can do nothing for a topology of that shape with these options; None: it can for all.
     """
 
     name: str
@@ -76,6 +87,7 @@ class Policy:
     options: type = NoOptions
     needs: Needs = Needs()
     needs_of: Callable[[Any], Needs] | None = None
+    check: Callable[[TopologyShape, Any], None] | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidError for what is no policy, as one that was written for `plan(situation)`."""
@@ -114,13 +126,17 @@ class Policy:
         """The keys of the configuration that set its options, by field."""
         return keys_of(self.options)
 
-    def configured(self, settings: PolicySettings, given: Mapping[str, Any] | None = None) -> Any:
-        """Its options: the defaults, over them what the general keys say, over those what is given by field.
+    def configured(self, settings: PolicySettings, given: Mapping[str, Any] | None = None, shape: TopologyShape | None = None) -> Any:
+        """Its options: the defaults, over them what the general keys say, over those what is given by field. Reads what files they name.
 
         Raises:
-            ConfigError: it has no such option (with the nearest name), or that does not take the value.
+            ConfigError: it has no such option (with the nearest name), that does not take the value, or nothing can be done with it for
+                a topology of that shape; None: for whichever.
         """
-        return options_of(self.name, self.options, settings, given or {})
+        options = options_of(self.name, self.options, settings, given or {})
+        if shape is not None and self.check is not None:
+            self.check(shape, options)
+        return options
 
     def with_options(self, options: Any) -> Policy:
         """The same with what it needs when it has these options."""

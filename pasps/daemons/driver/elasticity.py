@@ -30,7 +30,7 @@ def policy_of(blueprint: Blueprint) -> str:
     Raises:
         ConfigError: there is no such policy.
     """
-    return checked_policy(ElasticSettings.from_config(blueprint.config), DEFAULT_POLICY)
+    return checked_policy(ElasticSettings.from_config(blueprint.config), DEFAULT_POLICY, blueprint)
 
 
 def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: Predictor) -> ElasticConfig:

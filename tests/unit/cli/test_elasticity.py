@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pasps.api import Bolt, Topology, Tuple
 from pasps.api.topology import blueprint_of
 from pasps.cli.elasticity import Elasticity
-from pasps.errors import InvalidError
+from pasps.daemons.driver.elasticity import elastic_config
+from pasps.daemons.run_directory import RunDirectory
+from pasps.errors import ConfigError, InvalidError
 from pasps.spouts import TraceSpout
 
 
@@ -57,3 +61,32 @@ def test_what_may_be_had_elsewhere_or_is_not_asked_is_taken(config: dict[str, An
 def test_without_the_service_its_models_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pasps.simulation.forecasters.MODELS", None)
     assert made({"pasps.predictor": "atuo"}).policy == "pasps"
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"pasps.policy": "rlearning"}, "'pasps.policy.options.table' is not set: policy 'rlearning' does what it has learned"),
+        ({"pasps.policy": "rlearning", "pasps.policy.options.table": "nowhere"}, "names a file that cannot be read"),
+        ({"pasps.policy": "dabs", "pasps.policy.options.betta": 0.5}, "the nearest known name is 'pasps.policy.options.beta'"),
+        ({"pasps.policy": "cba", "pasps.policy.options.horizon": 61}, "must be an integer of at least 1 and at most 60, got 61"),
+    ],
+)
+def test_a_policy_that_can_do_nothing_here_is_refused(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        made(config)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({}, 10.0), ({"pasps.interval.secs": 30}, 30.0)])
+def test_a_run_and_a_driver_have_the_pace_of_the_policy(given: dict[str, Any], seconds: float) -> None:
+    class Directory:
+        path = Path("nowhere")
+
+        def lines(self, name: str) -> Any:
+            return SimpleNamespace(write=print)
+
+    config = {"pasps.policy": "dabs", **given}
+    directory = cast(RunDirectory, Directory())
+    here = made(config).control(directory)
+    there = elastic_config(blueprint_of(Pipe, None, config), Path("pipe.py"), directory, (None, None))
+    assert here.settings.plan.interval_seconds == there.settings.plan.interval_seconds == seconds

@@ -175,7 +175,7 @@ def lived(latencies: Mapping[float, int], seconds: int, ended: float = 100.0) ->
     histogram = Histogram()
     for each, count in latencies.items():
         histogram.add(each, count)
-    return tuple(Second(ended - ago, 1.0, 10.0, {}, histogram.buckets) for ago in range(seconds - 1, -1, -1))
+    return tuple(Second(ended - ago, 1.0, 10.0, {}, latency=histogram.buckets) for ago in range(seconds - 1, -1, -1))
 
 
 def kept(latencies: Mapping[float, int], limit: float, *, seconds: int = 1, active: int = 4, memory: Any = None) -> Plan:

@@ -120,6 +120,19 @@ def test_a_full_queue_holds_back_who_sends_to_it_up_to_the_spout() -> None:
     assert made.over
 
 
+@pytest.mark.parametrize("detail", [EXACT, PARCELS])
+@pytest.mark.parametrize("execution", ["thread", "inline"])
+def test_who_was_held_back_goes_on_when_more_replicas_make_room(detail: Detail, execution: str) -> None:
+    """With another replica there is room for twice as much, so that the queue is not full any more without anything being taken."""
+    of = graph(bolt("a", "s", et=0.001, par=1, execution=execution), bolt("b", "a", par=1, pool=2), buffer=8)
+    made = model(of, Arrivals((20,) * 5, 0.01), detail)
+    made.run(0.1)
+    assert made.stats().components["a"].queued
+    made.apply(with_active(made.table, "b", 2))
+    made.run(30.0)
+    assert (made.done, made.over) == (100, True)
+
+
 def test_replicas_that_come_take_what_waits_and_those_that_go_finish_what_they_have() -> None:
     made = model(graph(bolt("a", "s", et=0.1, par=1)), burst(80))
     made.run(1.05)
