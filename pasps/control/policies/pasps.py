@@ -18,7 +18,7 @@ from pasps.control.plan import BoltPlan, Clamp, Plan, Reason, Terms
 from pasps.control.policies.late_share import Ease
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
-from pasps.control.policies.regret import Rises
+from pasps.control.policies.regret import WINDOW_SECONDS, Rises
 from pasps.control.policies.staffing import cheapest
 from pasps.control.situation import BoltShape, Forecast, Situation
 from pasps.errors import ConfigError
@@ -74,9 +74,10 @@ class Options:
     @property
     def drain(self) -> float:
         """The time in which queues are to be gone."""
-        if self.drain_seconds is not None:
-            return self.drain_seconds
-        return _DRAIN_SECONDS if self.latency_target is None else _DRAIN_OF_TARGET * self.latency_target
+        found = self.drain_seconds
+        if found is None:
+            found = _DRAIN_SECONDS if self.latency_target is None else _DRAIN_OF_TARGET * self.latency_target
+        return max(found, self.lead_seconds)  # what comes later than that cannot work them off sooner
 
 
 def plan(situation: Situation, options: Options) -> Plan:
@@ -204,15 +205,16 @@ def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
 def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, known: Mapping[str, Any] | None) -> Plan:
     """Fewer replicas when fetching them again, as likely as that is, costs less than keeping them (see `regret`).
 
-    What a bound bolt's change costs are the tasks that it moves to another worker too; and it gets more only for what that is worth.
+    One that takes a while to come is missed for as long, which is worth as much as keeping it. What a bound bolt's change costs are the tasks that it moves to another worker too; and it gets more only for what that is worth.
     """
-    rises = Rises(known)
+    rises = Rises(known, max(WINDOW_SECONDS, options.lead_seconds))
+    change = options.change_seconds + options.lead_seconds
     rises.learn(situation.interval.ended, {shape.id: _exact_need(shape, plan.bolts[shape.id]) for shape in situation.shape.bolts})
     bolts = {}
     for shape in situation.shape.bolts:
         bolt = plan.bolts[shape.id]
         if not _is_bound(shape, situation):
-            bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, options.change_seconds))
+            bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, change))
         elif situation.moment == "correction":
             bolts[shape.id] = _at_most(bolt, bolt.active)
         else:
@@ -220,7 +222,7 @@ def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, k
             if bolt.allowed > bolt.active and _is_not_worth(bolt, price, situation.settings.interval_seconds):
                 bolts[shape.id] = _unmoved(bolt)
             else:
-                bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, options.change_seconds + price))
+                bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, change + price))
     return replace(plan, bolts=bolts, memory={"rises": rises.written()})
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 WINDOW_SECONDS = 2.0
-"""How far ahead "soon" is."""
+"""How far ahead "soon" is, at least."""
 REMEMBERED_SECONDS = 120.0
 """A rise counts 1/e of what it did, so many seconds later."""
 _EACH = 8
@@ -33,10 +33,11 @@ class Rises:
     `learn` once a decision, then ask. A bolt that comes later is known from then on.
     """
 
-    __slots__ = ("_at", "_bolts", "_times", "_weight")
+    __slots__ = ("_at", "_bolts", "_times", "_weight", "_window")
 
-    def __init__(self, memory: Mapping[str, Any] | None = None) -> None:
-        """From what a plan left as JSON; None: nothing is known."""
+    def __init__(self, memory: Mapping[str, Any] | None = None, window_seconds: float = WINDOW_SECONDS) -> None:
+        """From what a plan left as JSON; None: nothing is known. `window_seconds`: how far ahead "soon" is."""
+        self._window = window_seconds
         memory = memory or {"at": 0.0, "times": [], "weight": 1.0, "bolts": {}}
         self._at: float = memory["at"]
         self._times: list[float] = list(memory["times"])
@@ -61,7 +62,7 @@ class Rises:
         self._at = round(now, _DIGITS)
         self._times.append(self._at)
         over = 0
-        while self._times[over] <= now - WINDOW_SECONDS + _ROUNDING:
+        while self._times[over] <= now - self._window + _ROUNDING:
             over += 1
         for name, need in needs.items():
             known = self._bolts.get(name)
@@ -101,7 +102,7 @@ class Rises:
         need = self._bolts[name][0][-1] if name in self._bolts else float(needed)
         for count in range(active, needed, -1):
             chance = self.chance(name, count - 1 - need)
-            if chance * change_seconds > (1.0 - chance) * WINDOW_SECONDS:
+            if chance * change_seconds > (1.0 - chance) * self._window:
                 return count
         return needed
 
