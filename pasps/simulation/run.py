@@ -10,7 +10,7 @@ from typing import Any
 from pasps.activation import moves, with_active
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.forecaster import NONE
-from pasps.control.loop import LoopConfig, MapeLoop
+from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy, policy_named
 from pasps.control.run_log import Sample
@@ -193,11 +193,13 @@ def simulate(
     records: Callable[[Record], None] = _nowhere,
     progress: Callable[[float], None] = _nowhere,
     detail: Detail | None = None,
+    forecasts: Forecasts | None = None,
     policy: Policy | None = None,
 ) -> Simulated:
     """Run the whole trace, and on until all is done or the tail is over. Blocks; the same for the same arguments.
 
-    `progress` is told the share that is over, every virtual second. `policy` decides in place of the order's, which has its name.
+    `progress` is told the share that is over, every virtual second. `policy` decides in place of the order's, which has its name;
+    `forecasts` are asked in place of its predictor.
 
     Raises:
         InvalidError: no such predictor.
@@ -213,10 +215,10 @@ def simulate(
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings)
+    asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings)
     orders = Orders(order.lead_seconds)
     actuator = ModelActuator(model, clock, order.machinery.activation, orders)
-    loop = MapeLoop(config, forecasts, actuator, clock)
+    loop = MapeLoop(config, asked, actuator, clock)
     correction = order.settings.correction_seconds if policy.corrects else None
     source = ModelSource(model, clock, orders)
     ticking = Ticking(loop, source, clock, tally.sample, correction)

@@ -205,7 +205,8 @@ def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
 def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, known: Mapping[str, Any] | None) -> Plan:
     """Fewer replicas when fetching them again, as likely as that is, costs less than keeping them (see `regret`).
 
-    One that takes a while to come is missed for as long, which is worth as much as keeping it. What a bound bolt's change costs are the tasks that it moves to another worker too; and it gets more only for what that is worth.
+    One that takes a while to come is missed for as long, which is worth as much as keeping it. What a bound bolt's change costs are
+    the tasks that it moves to another worker too; and it gets more only for what that is worth.
     """
     rises = Rises(known, max(WINDOW_SECONDS, options.lead_seconds))
     change = options.change_seconds + options.lead_seconds
