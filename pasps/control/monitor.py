@@ -319,6 +319,8 @@ def _replicas(old: ComponentStats, new: ComponentStats) -> dict[int, tuple[int, 
     found = {}
     for index, after in new.replicas.items():
         before = old.replicas.get(index)
+        if after is before:
+            continue
         executed, seconds = after.executed, after.execute_seconds * after.executed
         if before is not None:
             executed -= before.executed

@@ -16,6 +16,7 @@ from pasps.control.policies import Policy, policy_named
 from pasps.control.run_log import Sample
 from pasps.control.situation import PolicySettings
 from pasps.control.ticking import Ticking
+from pasps.garbage import collected_seldom
 from pasps.metrics import Latency, Stats
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import forecasts_of
@@ -251,7 +252,8 @@ def simulate(
         await ticking.close()
         ticking.sample(await source.stats())
 
-    run_virtually(clock, main())
+    with collected_seldom():
+        run_virtually(clock, main())
     return Simulated(
         order.policy,
         order.predictor if policy.forecasts else NONE,

@@ -214,7 +214,9 @@ def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, k
     bolts = {}
     for shape in situation.shape.bolts:
         bolt = plan.bolts[shape.id]
-        if not _is_bound(shape, situation):
+        if not shape.keyed and bolt.active <= bolt.allowed:
+            bolts[shape.id] = bolt
+        elif not _is_bound(shape, situation):
             bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, change))
         elif situation.moment == "correction":
             bolts[shape.id] = _at_most(bolt, bolt.active)
@@ -243,7 +245,9 @@ def _at_most(bolt: BoltPlan, most: int) -> BoltPlan:
     kept = max(bolt.allowed, min(bolt.active, most))
     if kept == bolt.replicas:
         return bolt
-    return replace(bolt, replicas=kept, clamps=bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED))
+    clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
+    # not `replace`, which takes five times as long, and there may be a thousand bolts
+    return BoltPlan(bolt.active, bolt.asked, bolt.allowed, kept, bolt.terms, clamps, bolt.unmet, bolt.reasons)
 
 
 def _moves_a_replica(shape: BoltShape, bolt: BoltPlan, workers: int) -> float:

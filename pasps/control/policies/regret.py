@@ -64,21 +64,20 @@ class Rises:
         over = 0
         while self._times[over] <= now - self._window + _ROUNDING:
             over += 1
-        for name, need in needs.items():
-            known = self._bolts.get(name)
+        weight = self._weight
+        for name, exact in needs.items():
+            need, known = round(exact, _DIGITS), self._bolts.get(name)
             if known is None:
-                known = self._bolts[name] = ([round(need, _DIGITS)] * (len(self._times) - 1), [])
+                known = self._bolts[name] = ([need] * (len(self._times) - 1), [])
             past, counts = known
-            past.append(round(need, _DIGITS))
-            for place in range(over):
-                self._count(counts, max(past[place + 1 :]) - past[place])
-            del past[:over]
+            past.append(need)
+            for _ in range(over):
+                rise = max(past) - past.pop(0)
+                place = int(rise * _EACH) if rise < 1.0 else min(_CLASSES - 1, int(_place(rise)))
+                if place >= len(counts):
+                    counts.extend([0.0] * (place + 1 - len(counts)))
+                counts[place] = round(counts[place] + weight, _DIGITS)
         del self._times[:over]
-
-    def _count(self, counts: list[float], rise: float) -> None:
-        place = min(_CLASSES - 1, int(_place(max(0.0, rise))))
-        counts.extend([0.0] * (place + 1 - len(counts)))
-        counts[place] = round(counts[place] + self._weight, _DIGITS)
 
     def _lighten(self) -> None:
         for _, counts in self._bolts.values():
