@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, events_a_second, given_options, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, given_options
 from pasps.cli.topology_file import add_file, load_here
+from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import usable_cores
@@ -40,7 +40,6 @@ from pasps.simulation.graph import Graph, graph_of
 from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
-from pasps.spouts.trace_file import TraceFile, read_trace
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
@@ -72,12 +71,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add_file(parser)
+    add_trace(parser)
     add = parser.add_argument
-    add("--trace", metavar="FILE", required=True, help="CSV with a header: a time and the events of each row")
-    add("--step", metavar="S", type=seconds_above_zero, help="how long a row lasts; default: as the times in it say")
-    add("--rows", metavar="N", type=at_least_one, help="so many rows of it; default: all")
-    add("--first-row", metavar="N", type=int, default=0, help="where to begin (default: 0)")
-    add("--peak", metavar="R", type=events_a_second, help="scale it to so many events a second in its busiest row")
     add("--random", action="store_true", help="events come at random within a row, instead of evenly")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
@@ -201,31 +196,16 @@ def ets_of(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _arrivals(options: argparse.Namespace) -> Arrivals:
-    file = read_trace(options.trace)
-    step = options.step or _spacing(file)
-    first, rows = options.first_row, options.rows
-    if not 0 <= first < len(file.counts):
-        raise InvalidError(f"--first-row {first}: trace file {options.trace!r} has {len(file.counts)} rows, counted from 0")
-    counts: Sequence[int | Fraction | float] = file.counts[first:] if rows is None else file.counts[first : first + rows]
-    if not max(counts):
-        raise InvalidError(f"trace file {options.trace!r}: nothing happens in the rows that are meant; choose others with --first-row")
-    factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
-    values = [float(count) * factor for count in counts]
+    rows = rows_of(options)
+    values = rows.counts
     if not sum(values) <= _MOST_EVENTS:
         raise InvalidError(
             f"{sum(values):g} events in all are too many to be simulated, at most {_MOST_EVENTS:g} are; give a smaller --peak"
         )
-    arrivals = Arrivals.of(values, step, options.seed if options.random else None)
+    arrivals = Arrivals.of(values, rows.step_seconds, options.seed if options.random else None)
     if not arrivals.events:
         raise InvalidError(f"less than one event in all ({sum(values):g}) is nothing to simulate; give a higher --peak")
     return arrivals
-
-
-def _spacing(file: TraceFile) -> float:
-    try:
-        return float(file.spacing_seconds())
-    except InvalidError as error:
-        raise InvalidError(f"{error} (here: --step S)") from error
 
 
 def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchmark: Mapping[str, float]) -> list[Contender]:
