@@ -40,7 +40,7 @@ What serves a control loop is asked for steps of a second: give --step 1, and th
 _TRAIN_EXAMPLES = (
     "pasps predictor train --model bigru --trace traffic.csv --step 1 --out artifacts/traffic",
     "pasps predictor train --model arima --trace rates.csv --window 48 --horizon 12 --out artifacts/rates",
-    "pasps predictor --artifacts artifacts",
+    "pasps run shop.py -o pasps.predictor=bigru@traffic -o pasps.predictor.artifacts=artifacts",
 )
 
 _TRAIN_CODES = """\

@@ -60,7 +60,7 @@ exit codes:
   2    nothing was simulated: a wrong option, file, trace, policy or predictor, or nothing says what an event takes in a bolt
   130  Ctrl-C"""
 
-_PREDICTOR = "basic, none, clairvoyant (knows the trace), or a model of the service; default: pasps.predictor"
+_PREDICTOR = "basic, none, clairvoyant (knows the trace), a model of the service, or a trained one (bigru@NAME); default: pasps.predictor"
 _COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
 _NO_POLICY = "pasps"
 _MOST_EVENTS = 1e15
@@ -221,12 +221,13 @@ def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchm
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
     base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, settings.options, seed=options.seed)
+    base = replace(base, artifacts=settings.artifacts)
     return [_contender(name, base) for name in names or [options.policy or settings.policy or _NO_POLICY]]
 
 
 def _contender(text: str, base: Order) -> Contender:
     """NAME, NAME:MODEL, static:N, each with @TARGET behind it if need be."""
-    words, at, target = text.partition("@")
+    words, at, target = _with_target(text)
     name, colon, more = words.partition(":")
     policy = policy_named(name)
     policy.configured(base.settings, base.options)  # before anything is simulated
@@ -246,6 +247,14 @@ def _contender(text: str, base: Order) -> Contender:
     raise InvalidError(f"--compare {text}: {what}")
 
 
+def _with_target(text: str) -> tuple[str, str, str]:
+    """What stands before a target, and the target: `bigru@mine` has none, since the name of what was trained is no number."""
+    words, at, target = text.rpartition("@")
+    if not at or (":" in words and target[:1].isalpha()):
+        return text, "", ""
+    return words, at, target
+
+
 def _instead(base: Order, option: str, settings: PolicySettings) -> Order:
     """What a name says by itself lies over what holds for all of them, which may be said by the option's own key."""
     return replace(base, settings=settings, options={name: given for name, given in base.options.items() if name != option})
@@ -254,7 +263,7 @@ def _instead(base: Order, option: str, settings: PolicySettings) -> Order:
 def _checked(text: str, order: Order, policy: Policy) -> Contender:
     """Its model is looked for before those named before it are simulated."""
     if policy.forecasts:
-        check_model(order.predictor)
+        check_model(order.predictor, order.artifacts)
     return Contender(text, order)
 
 

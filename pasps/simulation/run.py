@@ -35,7 +35,10 @@ def _nowhere(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Who decides, and with what. `benchmark`: et_i by bolt that the loop knows beforehand, as from `.et.json`."""
+    """Who decides, and with what. `benchmark`: et_i by bolt that the loop knows beforehand, as from `.et.json`.
+
+    `artifacts` is the directory of trained models, for a predictor such as `bigru@mine`.
+    """
 
     policy: str
     predictor: str = NONE
@@ -48,6 +51,7 @@ class Order:
     tail_seconds: float = TAIL_SECONDS
     most_calls: float = MOST_CALLS
     epoch: float = EPOCH
+    artifacts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,7 @@ def simulate(
     tally = _Tally(samples, records)
     configured = policy.configured(order.settings, order.options)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds)
+    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds, order.artifacts)
     loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
     correction = order.settings.correction_seconds if policy.corrects else None
     source = ModelSource(model, clock)
