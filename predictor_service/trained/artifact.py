@@ -239,6 +239,8 @@ class Loaded:
         if kept is None or kept[0] != place:
             path = Path(place.path)
             found, manifest = Artifacts(path.parent).find(place.name)
+            if found != place:
+                raise ArtifactError(f"artifact {place.name!r} was replaced a moment ago; ask again")
             kept = found, read(place.name, manifest, path)
         self._kept[place.path] = kept
         while len(self._kept) > _MOST_KEPT or sum(_numbers(each) for _, each in self._kept.values()) > 4 * MOST_NUMBERS:

@@ -13,7 +13,7 @@ from predictor_service.trained.manifest import MOST_MANIFEST_BYTES, Manifest, ch
 
 MANIFEST_NAME = "manifest.json"
 WEIGHTS_NAME = "weights.npz"
-MOST_LISTED = 1_000
+MOST_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def test_what_is_no_manifest_is_refused(content: bytes, tmp_path: Path) -> None:
 def test_a_manifest_of_many_bytes_is_not_read(tmp_path: Path) -> None:
     with (toy_artifact(tmp_path) / "mine" / MANIFEST_NAME).open("ab") as file:
         file.truncate(2**30)
-    assert "manifest.json has 1,073,741,824 bytes, at most 1,048,576 are read" in refused(tmp_path)
+    assert "manifest.json has 1,073,741,824 bytes, at most 262,144 are read" in refused(tmp_path)
 
 
 def test_a_pipe_in_place_of_a_file_holds_nobody_up(tmp_path: Path) -> None:
@@ -390,6 +390,14 @@ def test_a_file_is_read_once_and_again_when_it_has_changed(tmp_path: Path) -> No
     place, manifest = artifacts.find("mine")
     assert manifest.model == "lstm"
     assert loaded.artifact(place).manifest.model == "lstm"
+
+
+def test_one_that_was_replaced_between_two_looks_is_not_taken_for_the_other(tmp_path: Path) -> None:
+    """Samples were checked against the first one's window."""
+    place, _ = Artifacts(toy_artifact(tmp_path)).find("mine")
+    write(toy("lstm").manifest, toy("lstm").weights, tmp_path / "mine", overwrite=True)
+    with pytest.raises(ArtifactError, match="artifact 'mine' was replaced a moment ago; ask again"):
+        Loaded().artifact(place)
 
 
 def test_one_that_is_broken_does_not_keep_the_others_from_being_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
