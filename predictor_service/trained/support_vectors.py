@@ -17,7 +17,7 @@ from predictor_service.trained.form import Array, Arrays
 
 MOST_VECTORS = 3_000
 """A fit takes the square of the number of windows; of more than these it gets every second, third, ..."""
-WIDTHS = (0.1, 0.3, 1.0)
+WIDTHS = (0.1, 0.3, 1.0, 3.0)
 """Of a kernel, as shares of the inverse of what windows differ by."""
 COSTS = (1.0, 10.0)
 """Of an error, in units of what the steps differ by."""
@@ -54,7 +54,7 @@ def _near(some: NDArray[np.float64], others: NDArray[np.float64], gamma: float) 
 
 def fitted(training: Examples, validation: Examples, tell: Callable[[str], None]) -> tuple[Kernel, dict[str, Array]]:
     """Kernel and cost that are best on the validation part, the same for all steps; and the arrays."""
-    known = training.thinned(MOST_VECTORS)
+    known, validation = training.thinned(MOST_VECTORS), validation.thinned(MOST_VECTORS)
     inputs, targets = known.inputs(slice(None)).astype(np.float64), known.targets(slice(None)).astype(np.float64)
     looked_at = sorted({0, (training.horizon - 1) // 2, training.horizon - 1})
     base = 1.0 / (training.window * float(inputs.var()) or 1.0)

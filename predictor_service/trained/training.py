@@ -45,6 +45,8 @@ from predictor_service.trained.manifest import (
 LEVELS = (0.005, 0.01, 0.025, *(round(0.05 * step, 2) for step in range(1, 20)), 0.975, 0.99, 0.995)
 """Quantiles of errors that an artifact keeps; others lie between them."""
 MOST_ROWS = 1_000_000
+MOST_TARGETS = 200_000_000
+"""Rows times the steps of a horizon: the errors of a sixth of them are held at once."""
 MOST_COUNT = 1e15
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _INTERVAL = (0.1, 0.9)
@@ -108,6 +110,8 @@ def train(rows: Sequence[float], step_seconds: float, trace: str, plan: Plan, te
     """
     if len(rows) > MOST_ROWS:
         raise TrainingError(f"the trace has {len(rows):,} rows, at most {MOST_ROWS:,} are learned from; choose some with --rows")
+    if len(rows) * plan.horizon > MOST_TARGETS:
+        raise TrainingError(f"{len(rows):,} rows with a horizon of {plan.horizon} take more memory than is given; choose some with --rows")
     counts = np.asarray(rows, dtype=np.float64)
     if not np.all((counts >= 0) & (counts <= MOST_COUNT)):
         raise TrainingError(f"expected counts: numbers from 0 to {MOST_COUNT:g}")

@@ -73,6 +73,11 @@ def test_rows_that_teach_nothing_are_refused(rows: list[float], told: str) -> No
         made(rows)
 
 
+def test_more_than_memory_holds_is_refused() -> None:
+    with pytest.raises(TrainingError, match=r"300,000 rows with a horizon of 1000 take more memory than is given"):
+        made([1.0, 2.0] * 150_000, horizon=1_000)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_same_seed_gives_the_same_artifact(model: str) -> None:
     assert made(model=model) == toy(model)
