@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, events_a_second, given_options, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, given_options
 from pasps.cli.topology_file import add_file, load_here
+from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import usable_cores
@@ -42,7 +42,6 @@ from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
 from pasps.simulation.training import PASSES, train
-from pasps.spouts.trace_file import TraceFile, read_trace
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
@@ -65,7 +64,7 @@ exit codes:
   2    nothing was simulated: a wrong option, file, trace, policy or predictor, or nothing says what an event takes in a bolt
   130  Ctrl-C"""
 
-_PREDICTOR = "basic, none, clairvoyant (knows the trace), or a model of the service; default: pasps.predictor"
+_PREDICTOR = "basic, none, clairvoyant (knows the trace), a model of the service, or a trained one (bigru@NAME); default: pasps.predictor"
 _COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
 _TRAIN = "learn what policy rlearning is to do on this trace, write it there, and show what comes of it"
 _NO_POLICY = "pasps"
@@ -78,12 +77,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add_file(parser)
+    add_trace(parser)
     add = parser.add_argument
-    add("--trace", metavar="FILE", required=True, help="CSV with a header: a time and the events of each row")
-    add("--step", metavar="S", type=seconds_above_zero, help="how long a row lasts; default: as the times in it say")
-    add("--rows", metavar="N", type=at_least_one, help="so many rows of it; default: all")
-    add("--first-row", metavar="N", type=int, default=0, help="where to begin (default: 0)")
-    add("--peak", metavar="R", type=events_a_second, help="scale it to so many events a second in its busiest row")
     add("--random", action="store_true", help="events come at random within a row, instead of evenly")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
@@ -237,31 +232,16 @@ def ets_of(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _arrivals(options: argparse.Namespace) -> Arrivals:
-    file = read_trace(options.trace)
-    step = options.step or _spacing(file)
-    first, rows = options.first_row, options.rows
-    if not 0 <= first < len(file.counts):
-        raise InvalidError(f"--first-row {first}: trace file {options.trace!r} has {len(file.counts)} rows, counted from 0")
-    counts: Sequence[int | Fraction | float] = file.counts[first:] if rows is None else file.counts[first : first + rows]
-    if not max(counts):
-        raise InvalidError(f"trace file {options.trace!r}: nothing happens in the rows that are meant; choose others with --first-row")
-    factor = 1.0 if options.peak is None else options.peak * step / float(max(counts))
-    values = [float(count) * factor for count in counts]
+    rows = rows_of(options)
+    values = rows.counts
     if not sum(values) <= _MOST_EVENTS:
         raise InvalidError(
             f"{sum(values):g} events in all are too many to be simulated, at most {_MOST_EVENTS:g} are; give a smaller --peak"
         )
-    arrivals = Arrivals.of(values, step, options.seed if options.random else None)
+    arrivals = Arrivals.of(values, rows.step_seconds, options.seed if options.random else None)
     if not arrivals.events:
         raise InvalidError(f"less than one event in all ({sum(values):g}) is nothing to simulate; give a higher --peak")
     return arrivals
-
-
-def _spacing(file: TraceFile) -> float:
-    try:
-        return float(file.spacing_seconds())
-    except InvalidError as error:
-        raise InvalidError(f"{error} (here: --step S)") from error
 
 
 def contenders_of(
@@ -278,13 +258,13 @@ def contenders_of(
     names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
-    base = Order("", predictor, benchmark=benchmark, options=settings.options, seed=options.seed)
+    base = Order("", predictor, benchmark=benchmark, options=settings.options, seed=options.seed, artifacts=settings.artifacts)
     return [_contender(name, base, config) for name in names or [policy or options.policy or settings.policy or _NO_POLICY]]
 
 
 def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
     """NAME, NAME:MODEL, static:N, rlearning:TABLE, each with @TARGET behind it if need be."""
-    words, at, target = text.partition("@")
+    words, at, target = _with_target(text)
     name, colon, more = words.partition(":")
     policy = policy_named(name)
     settings = ElasticSettings.from_config({**config, "pasps.policy": name})  # the interval may be the policy's own
@@ -308,6 +288,14 @@ def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
     raise InvalidError(f"--compare {text}: {what}")
 
 
+def _with_target(text: str) -> tuple[str, str, str]:
+    """What stands before a target, and the target: `bigru@mine` has none, since the name of what was trained is no number."""
+    words, at, target = text.rpartition("@")
+    if not at or (":" in words and target[:1].isalpha()):
+        return text, "", ""
+    return words, at, target
+
+
 def _instead(base: Order, option: str, settings: PolicySettings) -> Order:
     """What a name says by itself lies over what holds for all of them, which may be said by the option's own key."""
     return replace(base, settings=settings, options={name: given for name, given in base.options.items() if name != option})
@@ -316,7 +304,7 @@ def _instead(base: Order, option: str, settings: PolicySettings) -> Order:
 def _checked(text: str, order: Order, policy: Policy) -> Contender:
     """Its model is looked for before those named before it are simulated."""
     if policy.forecasts:
-        check_model(order.predictor)
+        check_model(order.predictor, order.artifacts)
     return Contender(text, order)
 
 

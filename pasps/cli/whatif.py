@@ -59,6 +59,7 @@ _MOST_DIFFERENCES = 12
 _INTERVAL = "pasps.interval.secs"
 _SETTINGS = {**dict(GENERAL.values()), "correction_seconds": "pasps.correction.secs"}
 """Fields of `PolicySettings`, and the keys that set them. The interval is the policy's own affair, too: see `_merged`."""
+_ARTIFACTS = "pasps.predictor.artifacts"
 AS_IT_WAS = "as it was"
 RECORDED = "recorded"
 
@@ -167,6 +168,7 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
     predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
     own = last.options or {}
     order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), options=own, seed=options.seed)
+    order = replace(order, artifacts=config.get(_ARTIFACTS))
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
@@ -199,11 +201,11 @@ def _benchmark(situation: Situation) -> dict[str, float]:
 
 def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any]) -> list[Contender]:
     """Who is to be tried, with what the run had where nothing else is said."""
-    chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, **given}
-    if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
-        chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
     (as_it_was,) = past.simulation.contenders
     before, settings = as_it_was.order, _with(past.last.settings, given)
+    chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, _ARTIFACTS: before.artifacts, **given}
+    if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
+        chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
     return [
         replace(
             one,

@@ -19,6 +19,8 @@ USUAL_INTERVAL_SECONDS = 30.0
 class ElasticSettings:
     """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started.
 
+    `predictor` may be `MODEL@ARTIFACT`, a model that was trained; `artifacts` is the directory in which a child process finds them.
+
     `options` are those of the policy by field, as they were given: the policy checks them, once it is known.
     """
 
@@ -28,6 +30,7 @@ class ElasticSettings:
     predictor_token: str | None
     forecast_seconds: float
     plan: PolicySettings
+    artifacts: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -55,6 +58,7 @@ class ElasticSettings:
                 drain_seconds=conf["pasps.drain.secs"],
                 static_replicas=conf["pasps.static.replicas"],
             ),
+            artifacts=conf["pasps.predictor.artifacts"],
             options={name.removeprefix(OPTIONS_PREFIX): value for name, value in conf.items() if name.startswith(OPTIONS_PREFIX)},
         )
 

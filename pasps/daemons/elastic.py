@@ -96,7 +96,7 @@ class Elastic:
         return self._asks and self._local is None and settings.predictor_url is None and settings.predictor != BASIC
 
     def _new_process(self) -> PredictorProcess:
-        return PredictorProcess(self._clock, log_path=self._config.predictor_log)
+        return PredictorProcess(self._clock, log_path=self._config.predictor_log, artifacts=self._config.settings.artifacts)
 
     def _new_client(self) -> PredictorClient | None:
         settings = self._config.settings

@@ -41,6 +41,7 @@ class Order:
     """Who decides, and with what. `benchmark`: et_i by bolt that the loop knows beforehand, as from `.et.json`.
 
     `lead_seconds`: how long replicas take to come, which are paid from when they are asked for and given back at once.
+    `artifacts` is the directory of trained models, for a predictor such as `bigru@mine`.
     """
 
     policy: str
@@ -55,6 +56,7 @@ class Order:
     most_calls: float = MOST_CALLS
     epoch: float = EPOCH
     lead_seconds: float = 0.0
+    artifacts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def simulate(
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings)
+    asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
     orders = Orders(order.lead_seconds)
     actuator = ModelActuator(model, clock, order.machinery.activation, orders)
     loop = MapeLoop(config, asked, actuator, clock)

@@ -11,6 +11,7 @@ import pytest
 
 from pasps.cli import main as cli
 from pasps.control.policies import BUILT_IN, Needs, Policy, static
+from tests.unit.predictor_service.artifact_builder import toy_artifact
 
 TOPOLOGY = """
 from pasps import Bolt, Topology
@@ -94,6 +95,30 @@ def test_json_has_the_same(shop: Path, trace: Path, capsys: pytest.CaptureFixtur
     assert 0.025 < run["latency_seconds"]["mean"] < 0.1
 
 
+def test_what_was_trained_forecasts_in_a_simulation(shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toy_artifact(tmp_path)
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "-o", f"pasps.predictor.artifacts={tmp_path}", "--json"]
+    assert main([*words, "--compare", "pasps:gru@mine@0.9,pa-sps:gru@mine,pasps:lr@0.9"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(run["name"], run["predictor"]) for run in runs] == [
+        ("pasps:gru@mine@0.9", "gru@mine"),
+        ("pa-sps:gru@mine", "gru@mine"),
+        ("pasps:lr@0.9", "lr"),
+    ]
+
+
+def test_what_was_trained_forecasts_again_when_a_run_is_looked_back_at(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy_artifact(tmp_path / "artifacts")
+    words = ["-o", f"pasps.predictor.artifacts={tmp_path / 'artifacts'}", "-o", "pasps.predictor=gru@mine", "--policy", "pa-sps"]
+    assert main(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, *words, "--run-dir", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["whatif", str(tmp_path / "run"), "--target", "0.8", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {run["predictor"] for run in told["runs"]} == {"gru@mine"}
+
+
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(words) == 2
     return capsys.readouterr().err
@@ -109,6 +134,9 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ([*ETS, "--policy", "paps"], "did you mean 'pasps'"),
         ([*ETS, "--compare", "pasps,paps"], "did you mean 'pasps'"),
         ([*ETS, "--compare", ","], "--compare ',': expected names"),
+        ([*ETS, "--compare", "pasps:gru@mine"], "'gru@mine': where is what was trained? Say so with -o pasps.predictor.artifacts=DIR"),
+        ([*ETS, "--predictor", "gru@mine", "-o", "pasps.predictor.artifacts=no"], "artifacts cannot be read: No such file"),
+        ([*ETS, "--compare", "pasps@high"], "pasps.target.utilisation"),
         ([*ETS, "--compare", "static:few"], "static:N is static with N replicas"),
         ([*ETS, "--compare", "pasps@much"], "pasps.target.utilisation"),
         ([*ETS, "--compare", "pasps,static", "--run-dir", "x"], "--run-dir holds one run"),

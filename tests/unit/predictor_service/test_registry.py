@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 
 import pytest
 
@@ -45,6 +46,13 @@ def test_what_is_of_no_use_is_left_out_and_said(attribute: str, told: str, caplo
 
 def test_the_built_in_models_are_always_among_all() -> None:
     assert builtin_models().items() <= all_models().items()
+
+
+@pytest.mark.skipif(find_spec("statsforecast") is not None, reason="statsforecast is installed here")
+def test_a_model_whose_library_is_not_installed_is_not_there_and_says_why() -> None:
+    assert "autoets" not in builtin_models()
+    with pytest.raises(InvalidRequestError, match=r"'autoets' needs statsforecast, .*: pip install 'pasps\[statsforecast\]'"):
+        find(builtin_models(), "autoets")
 
 
 def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
