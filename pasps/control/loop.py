@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from pasps.clock import Clock
+from pasps.control.coarse_samples import CoarseSamples
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import NOTHING_EXECUTED
+from pasps.control.forecaster import Forecaster
 from pasps.control.local_forecaster import LocalForecaster
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import SAMPLES, Machine, Monitor
@@ -102,7 +104,10 @@ class MapeLoop:
         self._written_options = written_options(self._options)
         self._down_plans = getattr(self._options, "scale_down_plans", None) or 0
         self._local = forecasts if isinstance(forecasts, LocalForecaster) else None
-        self._forecasts = None if isinstance(forecasts, LocalForecaster) else forecasts
+        self._forecasts: Forecasts | None = None if isinstance(forecasts, LocalForecaster) else forecasts
+        coarse = config.policy.needs.sample_seconds, config.policy.needs.samples
+        if coarse != (1, SAMPLES) and isinstance(forecasts, Forecaster):
+            self._forecasts = CoarseSamples(forecasts, *coarse)
         self._actuator, self._clock = actuator, clock
         self._needs = needs = config.policy.needs
         self._monitor = Monitor(config.shape, max(needs.history_seconds, SAMPLES if needs.per_bolt_series else 0))

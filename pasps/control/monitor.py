@@ -13,6 +13,7 @@ from itertools import pairwise
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.api.bolt import Step
 from pasps.config import merged
+from pasps.control.policies.policy import MOST_SAMPLES
 from pasps.control.situation import (
     BoltInterval,
     BoltSecond,
@@ -26,7 +27,7 @@ from pasps.control.situation import (
 )
 from pasps.metrics import ComponentStats, Stats
 
-SAMPLES = 100
+SAMPLES = MOST_SAMPLES
 """One-second samples that are kept: the window of the paper's predictors."""
 _SLACK = 0.25
 """An interval may begin this share of a second late: snapshots are not taken on the dot."""

@@ -19,6 +19,8 @@ MOST_HISTORY = 3600
 """Seconds of history that a policy may ask for."""
 INTERVAL: None = None
 """As a horizon: as far as the interval td is long, or as several of them are."""
+MOST_SAMPLES = 100
+"""Seconds of the input that predictors are given at most, as the paper's."""
 MOST_HORIZON = 3600.0
 """Seconds that forecasts are asked for at most; what lies beyond them is taken to be as their mean."""
 
@@ -34,6 +36,7 @@ class Needs:
     of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
     `warm_up`: how many seconds of the first interval it must have seen before it decides for the first time; None: all of it.
+    `sample_seconds` and `samples`: what its predictor is given of the last 100 seconds.
     """
 
     horizon_seconds: float | None = 0.0
@@ -46,11 +49,16 @@ class Needs:
     correction_horizon_seconds: float | None = None
     interval_seconds: float | None = None
     intervals: int = 1
+    sample_seconds: int = 1
+    samples: int = MOST_SAMPLES
 
     def __post_init__(self) -> None:
         """Raises InvalidError where a number makes no sense."""
         if not isinstance(self.intervals, int) or self.intervals < 1:
             raise InvalidError(f"Needs: expected intervals to be an integer of at least 1, got {self.intervals!r}")
+        if not (1 <= self.sample_seconds <= MOST_SAMPLES and 1 <= self.samples <= MOST_SAMPLES):
+            got = f"got {self.sample_seconds} and {self.samples}"
+            raise InvalidError(f"Needs: expected sample_seconds and samples from 1 to {MOST_SAMPLES}, {got}")
         for name in ("horizon_seconds", "history_seconds", "warm_up", "correction_horizon_seconds"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:

@@ -5,19 +5,19 @@ From Wladdimiro's thesis (2024); where its text and what was published of its co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import Any, Literal
 
 from pasps.control.plan import BoltPlan, Plan, Reason
+from pasps.control.policies.first_minute import HISTORY_SECONDS, Sample, benchmark_of, samples_of, trimmed_mean
 from pasps.control.policies.options import HOW_CHANGED, option
 from pasps.control.policies.policy import Needs, Policy
 from pasps.control.policies.reasoned import granted
 from pasps.control.quantities import count, seconds_text
-from pasps.control.situation import BoltShape, Second, Situation
+from pasps.control.situation import BoltShape, Situation
 
-_BENCHMARK_SAMPLES = 12
 _ROUNDING = 1e-9
 State = Literal["overloaded", "stable", "underloaded"]
 
@@ -37,22 +37,6 @@ class Options:
     reconfigure: Literal["pool", "restart"] = option("pool", HOW_CHANGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A bolt in some seconds: μ, how long they were, q and r at their end, and the seconds that its replicas spent on μ."""
-
-    processed: int
-    seconds: float
-    queued: float
-    active: int
-    spent: float
-
-    @property
-    def et(self) -> float | None:
-        """et(t); None: nothing was executed."""
-        return self.spent / self.processed or None if self.processed else None
-
-
 def plan(situation: Situation, options: Options) -> Plan:
     """One decision: each bolt by itself."""
     memory: dict[str, Any] = situation.memory or {}
@@ -61,52 +45,13 @@ def plan(situation: Situation, options: Options) -> Plan:
     bolts = {}
     for bolt in situation.shape.bolts:
         samples = samples_of(situation, bolt, options.sample_seconds)
-        benchmark = _benchmark(situation, bolt, samples, memory.get("benchmarks", {}).get(bolt.id))
+        benchmark = benchmark_of(situation, bolt, samples, memory.get("benchmarks", {}).get(bolt.id))
         if benchmark is not None:
             benchmarks[bolt.id] = benchmark
         looked = samples[-max(1, int(situation.settings.interval_seconds / options.sample_seconds + _ROUNDING)) :]
         before = memory.get("states", {}).get(bolt.id)
         bolts[bolt.id], states[bolt.id] = _decided(bolt, situation.interval.bolts[bolt.id].active, looked, benchmark, before, options)
     return Plan(bolts, memory={"states": states, "benchmarks": benchmarks}, reconfigure=options.reconfigure)
-
-
-def samples_of(situation: Situation, bolt: BoltShape, sample_seconds: int) -> list[Sample]:
-    """The history in samples, oldest first, counted back from its end; what is left over at its begin is none."""
-    theta = situation.estimates.selectivity[bolt.id]
-    history = situation.history
-    ends = range(len(history), sample_seconds - 1, -sample_seconds)
-    return [_sample(history[end - sample_seconds : end], bolt, theta) for end in reversed(ends)]
-
-
-def _sample(seconds: Sequence[Second], bolt: BoltShape, theta: Mapping[str, float]) -> Sample:
-    last = seconds[-1]
-    did = [second.bolts[bolt.id] for second in seconds]
-    # what finds no room before the bolt is held back by its spouts
-    held = sum(held * theta[name] for name, held in last.backlog.items() if name in theta)
-    return Sample(
-        sum(each.processed for each in did),
-        sum(second.seconds for second in seconds),
-        did[-1].queued + held,
-        did[-1].active,
-        sum(each.seconds for each in did),
-    )
-
-
-def _benchmark(situation: Situation, bolt: BoltShape, samples: Sequence[Sample], before: float | None) -> float | None:
-    """et: of the file, else the mean of the first minute without what is further than a standard deviation from it."""
-    known = situation.estimates.execution[bolt.id]
-    if known.source == "file":
-        return known.seconds
-    if before is not None:
-        return before
-    first = [sample.et for sample in samples[:_BENCHMARK_SAMPLES] if sample.et is not None]
-    return trimmed_mean(first) if len(samples) >= _BENCHMARK_SAMPLES and first else None
-
-
-def trimmed_mean(values: Sequence[float]) -> float:
-    """The mean of those that are no further from the mean than a standard deviation."""
-    mean, apart = fmean(values), pstdev(values)
-    return fmean([value for value in values if abs(value - mean) <= apart * (1 + _ROUNDING) + _ROUNDING] or values)
 
 
 def parts(sample: Sample, benchmark: float | None, concurrency: int) -> tuple[float, float, float]:
@@ -161,5 +106,5 @@ POLICY = Policy(
     "RA-SPS: one replica more or less, by how busy replicas are, what queues, and how much slower events have become",
     plan,
     Options,
-    Needs(history_seconds=150, interval_seconds=25.0),
+    Needs(history_seconds=HISTORY_SECONDS, interval_seconds=25.0),
 )
