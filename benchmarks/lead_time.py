@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -29,12 +29,13 @@ from benchmarks.machine import machine
 from benchmarks.report import markdown
 from pasps.control.forecaster import NONE
 from pasps.control.loop import Forecasts
-from pasps.control.situation import BoltShape, Forecast, PolicySettings, TopologyShape
+from pasps.control.situation import INPUT, BoltShape, Forecast, PolicySettings, TopologyShape
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import CLAIRVOYANT, Clairvoyant
 from pasps.simulation.graph import Graph, GraphBolt, GraphEdge
 from pasps.simulation.model import Detail
 from pasps.simulation.run import Order, simulate
+from predictor_service.beside import beside
 from predictor_service.forecast import forecast
 from predictor_service.model import Model
 from predictor_service.registry import builtin_models
@@ -42,11 +43,13 @@ from predictor_service.registry import builtin_models
 LEADS = (0.0, 0.3, 1.0, 5.0, 10.0, 30.0, 60.0, 90.0)
 SOME_LEADS = (1.0, 10.0, 30.0, 60.0)
 """For the models that are not in the figure."""
-TARGETS = (0.6, 0.75, 0.9, 1.05)
-AUTO, NAIVE = "auto", "naive"
-SHOWN = (NONE, NAIVE, AUTO, CLAIRVOYANT)
+TARGETS = (0.6, 0.85, 1.1, 1.6, 2.4)
+RATIOS = (0.1, 0.5, 2.0, 8.0, 30.0)
+"""In place of targets, prices: what a second of waiting costs, in seconds of a replica; then a quantile of the forecast is planned for."""
+AUTO, NAIVE, PRICED = "auto", "naive", "auto-priced"
+SHOWN = (NONE, NAIVE, AUTO, PRICED, CLAIRVOYANT)
 OTHERS = ("ses", "holt", "theta", "kalman", "ensemble", "ar", "gbm", "basic", "lr", "fft", "ann", "rf")
-WAITS = (0.1, 0.5)
+WAITS = (0.1, 1.0)
 """Seconds of waiting in the mean at which saved capacity is compared."""
 _EVENT_SECONDS = 0.1
 _POOL = 32
@@ -65,12 +68,12 @@ DATA_VARIABLE = "PASPS_TRACES"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One run. `waited` and `p99` are seconds beyond an event's own."""
+    """One run. `aim` is a target, or a ratio of prices; `waited` and `p99` are seconds beyond an event's own."""
 
     series: str
     model: str
     lead: float
-    target: float
+    aim: float
     saved: float
     waited: float
     p99: float
@@ -108,18 +111,30 @@ def subject() -> Graph:
     return Graph("lead", {"spout": 1}, (bolt,), workers=1, cores=2, buffer=10**9, shape=shape)
 
 
-class Said(Forecasts):
-    """What a model said at each second."""
+Sums = Mapping[float, tuple[float, ...]]
 
-    def __init__(self, model: str, made: Mapping[int, tuple[float, ...]]) -> None:
-        self._model, self._made = model, made
+
+class Said(Forecasts):
+    """What a model said at each second, with quantiles of running sums if it has any."""
+
+    def __init__(self, model: str, made: Mapping[int, tuple[float, ...]], sums: Mapping[int, Sums] | None = None) -> None:
+        self._model, self._made, self._sums = model, made, sums or {}
 
     async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
         """See `Forecasts`."""
         second = int(now + 0.01)
         while second >= 0 and second not in self._made:
             second -= 1
-        return Forecast(float(second), self._made[second], self._model) if second >= 0 else None
+        if second < 0:
+            return None
+        return Forecast(float(second), self._made[second], self._model, quantiles=self._sums.get(second, {}))
+
+    async def forecast_series(
+        self, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> Mapping[str, Forecast]:
+        """See `SeriesForecasts`."""
+        found = await self.forecast(series.get(INPUT, ()), seconds, now)
+        return {} if found is None else {INPUT: found}
 
 
 def said_by(model: Model, samples: Sequence[float]) -> dict[int, tuple[float, ...]]:
@@ -137,6 +152,26 @@ def said_by(model: Model, samples: Sequence[float]) -> dict[int, tuple[float, ..
     return made
 
 
+def priced_by(samples: Sequence[float]) -> Said:
+    """`auto` with the quantiles that the ratios of prices ask for."""
+    levels = [ratio / (1.0 + ratio) for ratio in RATIOS]
+    horizons = [1, 10, 30, _HORIZON]
+    learning = beside(1.0, horizons, quantiles=True)
+    made: dict[int, tuple[float, ...]] = {}
+    sums: dict[int, Sums] = {}
+    for second, sample in enumerate(samples, 1):
+        learning.update(sample)
+        means = learning.means(_HORIZON)
+        expected = list(accumulate(means))
+        away = learning.offsets(levels, _HORIZON)
+        made[second] = tuple(means)
+        sums[second] = {
+            level: tuple(accumulate((max(0.0, mean + off) for mean, off in zip(expected, line, strict=True)), max))
+            for level, line in zip(levels, away, strict=True)
+        }
+    return Said(AUTO, made, sums)
+
+
 def came(arrivals: Arrivals) -> list[float]:
     """Events of each second, as the spout counts them."""
     found = [0.0] * math.ceil(arrivals.seconds)
@@ -151,28 +186,30 @@ def one_series(folder: Path, models: Sequence[str], leads: Sequence[float], name
     arrivals = Arrivals.of(rates, 1.0, seed=1)
     samples = came(arrivals)
     known: dict[str, Forecasts | None] = {NONE: None, CLAIRVOYANT: Clairvoyant(arrivals)}
+    if PRICED in models:
+        known[PRICED] = priced_by(samples)
     known |= {model: Said(model, said_by(builtin_models()[model], samples)) for model in models if model not in known}
     found = []
     for model in models:
         for lead in leads if model in SHOWN else [each for each in leads if each in SOME_LEADS]:
-            found += [_run(name, model, known[model], arrivals, lead, target) for target in TARGETS]
+            found += [_run(name, model, known[model], arrivals, lead, aim) for aim in (RATIOS if model == PRICED else TARGETS)]
     return found
 
 
-def _run(name: str, model: str, forecasts: Forecasts | None, arrivals: Arrivals, lead: float, target: float) -> Found:
+def _run(name: str, model: str, forecasts: Forecasts | None, arrivals: Arrivals, lead: float, aim: float) -> Found:
     order = Order(
         "pasps",
         NONE if forecasts is None else model,
         PolicySettings(interval_seconds=30.0, correction_seconds=1.0),
         benchmark={"bolt": _EVENT_SECONDS},
-        options={"target": target, "lead_seconds": lead},
+        options={"lead_seconds": lead, **({"late_cost": aim, "replica_cost": 1.0} if model == PRICED else {"target": aim})},
         lead_seconds=lead,
         tail_seconds=120.0,
     )
     result = simulate(subject(), arrivals, order, detail=Detail(_PARCELS_A_SECOND, exact=False), forecasts=forecasts)
     latency = result.latency
     return Found(
-        name, model, lead, target, result.saved, latency.mean - _EVENT_SECONDS, latency.p99 - _EVENT_SECONDS, result.done / result.events
+        name, model, lead, aim, result.saved, latency.mean - _EVENT_SECONDS, latency.p99 - _EVENT_SECONDS, result.done / result.events
     )
 
 
@@ -223,13 +260,20 @@ def _curves(found: Sequence[Found]) -> str:
             if not runs:
                 continue
             cells = []
-            for target in TARGETS:
-                at = [run for run in runs if run.target == target]
+            for aim in RATIOS if model == PRICED else TARGETS:
+                at = [run for run in runs if run.aim == aim]
                 cells.append(
                     f"{fmean(run.saved for run in at):.3f}, {fmean(run.waited for run in at):.3g}, {fmean(run.p99 for run in at):.3g}"
                 )
             rows.append([f"{lead:g} s", f"`{model}`", *cells])
-    return markdown(["lead", "forecast", *(f"target {target:g}: saved, mean wait s, p99 s" for target in TARGETS)], rows)
+    return markdown(
+        [
+            "lead",
+            "forecast",
+            *(f"target {target:g} (prices {ratio:g}): saved, mean wait s, p99 s" for target, ratio in zip(TARGETS, RATIOS, strict=True)),
+        ],
+        rows,
+    )
 
 
 def _saved_table(found: Sequence[Found], wait: float) -> str:
@@ -276,13 +320,13 @@ def draw(found: Sequence[Found], file: Path) -> None:
     """Curves of saved capacity against waiting at four lead times, and saved capacity at equal waiting over the lead time."""
     figure = Figure(figsize=(15, 9))
     axes = figure.subplots(2, 3)
-    colours = {NONE: "#888888", NAIVE: "#d95f02", AUTO: "#1b9e77", CLAIRVOYANT: "#000000"}
+    colours = {NONE: "#888888", NAIVE: "#d95f02", AUTO: "#1b9e77", PRICED: "#7570b3", CLAIRVOYANT: "#000000"}
     for axis, lead in zip(axes.flat[:4], (1.0, 10.0, 30.0, 60.0), strict=True):
         for model, colour in colours.items():
             runs = _of(found, model, lead)
             points = []
-            for target in TARGETS:
-                at = [run for run in runs if run.target == target]
+            for aim in sorted({run.aim for run in runs}):
+                at = [run for run in runs if run.aim == aim]
                 if at:
                     points.append((fmean(run.saved for run in at), fmean(run.waited for run in at)))
             axis.plot([100 * saved for saved, _ in points], [wait for _, wait in points], "o-", color=colour, label=_label(model))
@@ -307,7 +351,7 @@ def draw(found: Sequence[Found], file: Path) -> None:
 
 
 def _label(model: str) -> str:
-    return {NONE: "no forecast", NAIVE: "as now", CLAIRVOYANT: "who knows what comes"}.get(model, model)
+    return {NONE: "no forecast", NAIVE: "as now", CLAIRVOYANT: "who knows what comes", PRICED: "auto, by prices"}.get(model, model)
 
 
 # ---- the command
@@ -334,16 +378,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             work = partial(one_series, wanted.data, wanted.models, leads)
             for name, runs in zip(names, pool.imap(work, names), strict=True):
                 found += runs
+                _keep(wanted, found)
                 sys.stderr.write(f"{time.perf_counter() - began:5.0f} s  {name}\n")
     except (SeriesError, KeyError) as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    if wanted.json:
-        wanted.json.write_text(json.dumps({"machine": machine(), "side": wanted.side, "runs": list(map(asdict, found))}, indent=1) + "\n")
     print(report(found))
     if wanted.figure:
         draw(found, wanted.figure)
     return 0
+
+
+def _keep(wanted: argparse.Namespace, found: Sequence[Found]) -> None:
+    """After each series, so that hours are not lost with the last one."""
+    if wanted.json:
+        wanted.json.write_text(json.dumps({"machine": machine(), "side": wanted.side, "runs": list(map(asdict, found))}, indent=1) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -37,7 +37,7 @@ _LEARNT_SECONDS = 5
 class Options:
     """Its knobs; `target` is the one to turn, or say what is wanted by `latency_target`, or by the two prices."""
 
-    target: float = option(0.9, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=1.5)
+    target: float = option(0.9, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=5)
     latency_target: float | None = option(None, "p95 of the latency, which it finds the utilisation for", unit="seconds", above=0)
     late_cost: float | None = option(None, "What an event costs that waits for a second; with `replica_cost` in place of `target`", above=0)
     replica_cost: float | None = option(None, "What a replica costs a second", above=0)
