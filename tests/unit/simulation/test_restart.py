@@ -17,6 +17,7 @@ from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph
+from pasps.simulation.lead import Orders
 from pasps.simulation.model import Detail, Machinery, Model
 from pasps.simulation.run import ModelActuator, Order, Simulated, simulate
 from pasps.simulation.virtual_time import VirtualClock, run_virtually
@@ -177,6 +178,31 @@ def test_it_waits_ends_and_begins_and_says_what_that_took() -> None:
     assert run_virtually(clock, body(RestartSettings(), {"a": 2})) == ({}, 3, None), "what is so already needs no restart"
 
 
+def test_where_replicas_take_a_while_to_come_it_begins_when_they_are_there() -> None:
+    made = model(graph(bolt("a", "s", et=0.01, pool=4, par=1), bolt("b", "a", et=0.01, pool=4, par=1)), STEADY, machinery=SLOW)
+    clock, orders = VirtualClock(), Orders(5.0)
+    actuator = ModelActuator(made, clock, RestartSettings(1.0), orders)
+
+    async def body() -> list[int]:
+        ordered, _ = await actuator.set_replicas({"b": 3}, frozenset())
+        assert ordered["b"].outcome is Outcome.DONE
+        restart = asyncio.ensure_future(actuator.restart({"a": 2}))
+        active = []
+        for _ in range(10):
+            await asyncio.sleep(0.9)
+            actuator.arrive()  # what was ordered before it: not while it goes on
+            active.append(len(made.table.components["a"].active))
+            assert len(made.table.components["b"].active) == 1 + 2 * restart.done()
+        acts, version, took = await restart
+        assert (acts, took) == ({"a": Act(1, 2, 2, Outcome.DONE)}, Restarted(1.0, 2.0, made.replayed, made.replayed))
+        assert version == 2
+        return active
+
+    active = run_virtually(clock, body())
+    assert active == [1] * 8 + [2] * 2, "5 s until they are there, 1 s of wait, 2 s without workers"
+    assert orders.ordered == {"a": 2, "b": 3}
+
+
 # ---- a whole run
 
 
@@ -226,3 +252,9 @@ def test_the_time_without_workers_is_no_input_and_what_waits_after_it_is_backlog
 
 def test_the_same_arguments_give_the_same_run() -> None:
     assert ran()[0] == ran()[0]
+
+
+def test_a_run_by_restarts_ends_where_replicas_take_a_while_to_come() -> None:
+    led, _, records = ran(lead_seconds=7.0)
+    assert led.restarts == sum(record.restart is not None for record in records) > 1
+    assert (led.done, led.lost) == (led.events, 0)
