@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pasps.activation import ActivationTable
@@ -95,15 +96,26 @@ class Restart:
         self._keeper = keeper
         self._forget = forget
         self._wake = wake
-        self._off = ""
+        self._off = ""  # why the one that waits, or any, is not wanted
+        self._withheld = 0
         self._news = News()
 
     # ---- for others
 
-    def call_off(self, why: str) -> None:
-        """There is no need for it any more. The workers go on; once they have begun to end it is too late for that."""
+    def withhold(self, why: str) -> None:
+        """None begins any more, and one that waits is called off. Once workers have begun to end it is too late for that."""
         self._off = why
+        self._withheld += 1
         self._news.tell()
+
+    @contextmanager
+    def withheld(self, why: str) -> Iterator[None]:
+        """Meanwhile none begins; one that waits is called off, as by `withhold`."""
+        self.withhold(why)
+        try:
+            yield
+        finally:
+            self._withheld -= 1
 
     async def over(self) -> None:
         """Wait until workers live again, when a restart has ended them."""
@@ -117,8 +129,8 @@ class Restart:
             return acts, self._publisher.table.version, None
         if self.under_way:
             return self._refused(acts, f"a restart is under way: {self.under_way}")
-        if not self._publisher.table.workers:
-            return self._refused(acts, _NOBODY)
+        if self._withheld or not self._publisher.table.workers:
+            return self._refused(acts, self._off if self._withheld else _NOBODY)
         began = self._clock.now()
         self._off = ""
         wait = f"{self._settings.wait_seconds:g} s"

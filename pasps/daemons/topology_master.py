@@ -342,7 +342,13 @@ class TopologyMaster:
 
     async def drain(self, seconds: float, *, finish: bool = False) -> Stats:
         """See `RunningTopology.drain`; with `finish` it is for good, and every bolt's `finish` is a part of it."""
-        self.restarts.call_off("the topology is drained")
+        why = "the topology is drained"
+        if finish:  # what has said its last must not begin anew
+            self.restarts.withhold(why)
+        with self.restarts.withheld(why):
+            return await self._drain(seconds, finish=finish)
+
+    async def _drain(self, seconds: float, *, finish: bool) -> Stats:
         self.set_awake(False)
         deadline, half, pause = Deadline(self._clock, seconds), Deadline(self._clock, seconds / 2), 0.002
         while True:

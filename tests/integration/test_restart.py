@@ -270,6 +270,43 @@ def test_a_drain_calls_it_off_while_it_waits(tmp_path: Path) -> None:
         check_complete(running, tmp_path)
 
 
+def test_none_begins_while_it_is_drained(tmp_path: Path) -> None:
+    """Nothing comes in then, so a policy may want fewer; workers that ended would take along what is being waited for."""
+
+    async def drained(master: TopologyMaster) -> Outcomes:
+        draining = asyncio.ensure_future(master.drain(60.0))
+        await asyncio.sleep(0)
+        found = await master.restart({"slowly": 4})
+        assert not draining.done(), "the queue was too short for this test"
+        await draining
+        return found
+
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Queueing, config=config(tmp_path, total=6000, **AT_ONCE, **{"topology.acker.executors": 0}))
+        until(lambda: running.stats().components["slowly"].queued > 500, "a queue")
+        before = {worker.pid for worker in running.workers}
+        acts, _, found = running.on_master(drained)
+        assert (found, acts["slowly"].error) == (None, "the topology is drained")
+        assert {worker.pid for worker in running.workers} == before
+        assert took(running, {"slowly": 4}).dropped == 0, "afterwards it may be"
+        running.activate()
+        until(lambda: running.wait_finished(100), "the end")
+    assert Counter(row[0] for row in rows(tmp_path)) == Counter(range(6000))
+
+
+def test_a_topology_that_is_deactivated_is_so_after_it(tmp_path: Path) -> None:
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Chain, config=config(tmp_path, total=8000, rate=4000, **AT_ONCE))
+        flowing(running, tmp_path, 500)
+        running.deactivate()
+        until(lambda: running.stats().pending == 0, "all that was under way")
+        emitted = running.stats().emitted_first
+        assert took(running, {"work": 6}).replayed == 0
+        assert running.stats().emitted_first == emitted
+        running.activate()
+        check_complete(running, tmp_path, 8000)
+
+
 @pytest.mark.parametrize("wait", [0.0, 10.0])
 @pytest.mark.parametrize("moment", ["waits", "silent", "up again"])
 def test_a_kill_ends_it_wherever_it_is(tmp_path: Path, wait: float, moment: str) -> None:

@@ -300,12 +300,13 @@ def test_a_drain_calls_it_off_while_it_waits_and_not_any_more_when_workers_end()
 
     async def drain() -> None:
         await asyncio.sleep(10.0)
-        bench.restart.call_off("the topology is drained")
+        with bench.restart.withheld("the topology is drained"):
+            pass  # it is not called off the less for a drain that is over at once
 
     assert bench.run({"wide": 2}, drain) == ({"wide": Act(1, 2, 1, Outcome.FAILED, "the topology is drained")}, 1, None)
     assert (bench.workers.closed, bench.spouts) == ([], [(0.0, False), (10.0, True)])
     late = Bench(wait=9.75)
-    assert late.run({"wide": 2}, lambda: _after(10.0, lambda: late.restart.call_off("too late")))[2] is not None
+    assert late.run({"wide": 2}, lambda: _after(10.0, lambda: late.restart.withhold("too late")))[2] is not None
 
 
 async def _after(seconds: float, act: Callable[[], None]) -> None:
@@ -313,10 +314,23 @@ async def _after(seconds: float, act: Callable[[], None]) -> None:
     act()
 
 
-def test_what_was_called_off_before_does_not_call_off_the_next() -> None:
+def test_none_begins_while_it_is_drained_and_the_next_one_after_that_does() -> None:
     bench = Bench(wait=1.0)
-    bench.restart.call_off("the topology is drained")
+    with bench.restart.withheld("the topology is drained"):
+        with bench.restart.withheld("the topology is drained"):
+            pass  # two may drain at a time
+        assert bench.run({"wide": 2}) == ({"wide": Act(1, 2, 1, Outcome.FAILED, "the topology is drained")}, 1, None)
+    assert bench.spouts == []
     assert bench.run({"wide": 2})[2] == Restarted(1.0, 3.5)
+
+
+def test_none_begins_any_more_once_it_is_withheld_for_good() -> None:
+    bench = Bench(wait=1.0)
+    bench.restart.withhold("the topology is drained")
+    with bench.restart.withheld("the topology is drained"):
+        pass
+    assert bench.run({"wide": 2})[2] is None
+    assert bench.workers.closed == []
 
 
 def test_a_second_one_meanwhile_is_refused_with_the_reason() -> None:
