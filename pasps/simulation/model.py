@@ -16,7 +16,7 @@ from typing import Any
 
 from pasps.activation import ActivationTable
 from pasps.api.groupings import KEYED, Kind
-from pasps.groupings.base import Splitter, TargetView
+from pasps.api.splitting import Splitter, TargetView
 from pasps.groupings.load import LoadTable
 from pasps.groupings.load_aware import LoadAwareSplitter
 from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
