@@ -23,6 +23,7 @@ class Kind(Enum):
 
     LOAD_AWARE = "load_aware"
     LOAD_AWARE_PAPER = "load_aware_paper"
+    LOAD_AWARE_STORM = "load_aware_storm"
     SHUFFLE = "shuffle"
     LOCAL_OR_SHUFFLE = "local_or_shuffle"
     NONE = "none"
@@ -84,6 +85,7 @@ class Grouping:
 
     LOAD_AWARE: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOAD_AWARE)
     LOAD_AWARE_PAPER: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOAD_AWARE_PAPER)
+    LOAD_AWARE_STORM: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOAD_AWARE_STORM)
     SHUFFLE: ClassVar[GroupingSpec] = GroupingSpec(Kind.SHUFFLE)
     LOCAL_OR_SHUFFLE: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOCAL_OR_SHUFFLE)
     NONE: ClassVar[GroupingSpec] = GroupingSpec(Kind.NONE)

@@ -14,6 +14,7 @@ from pasps.groupings.custom import CustomSplitter
 from pasps.groupings.keys import FieldsSplitter, PartialKeySplitter
 from pasps.groupings.load_aware import LoadAwareSplitter
 from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
+from pasps.groupings.load_aware_storm import LoadAwareStormSplitter
 from pasps.groupings.registered import CheckedSplitter
 from pasps.groupings.shuffle import AllSplitter, DirectSplitter, GlobalSplitter, RandomSplitter, ShuffleSplitter
 
@@ -47,6 +48,8 @@ def make_splitter(
             return LoadAwareSplitter(band_seconds, clock, random)
         case Kind.LOAD_AWARE_PAPER:
             return LoadAwarePaperSplitter(random)
+        case Kind.LOAD_AWARE_STORM:
+            return LoadAwareStormSplitter(clock, random)
         case Kind.SHUFFLE:
             return ShuffleSplitter(random)
         case Kind.LOCAL_OR_SHUFFLE:

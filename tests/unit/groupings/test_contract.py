@@ -46,6 +46,7 @@ class InTurn:
 SPECS = [
     Grouping.LOAD_AWARE,
     Grouping.LOAD_AWARE_PAPER,
+    Grouping.LOAD_AWARE_STORM,
     Grouping.SHUFFLE,
     Grouping.LOCAL_OR_SHUFFLE,
     Grouping.NONE,

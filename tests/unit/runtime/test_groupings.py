@@ -54,6 +54,7 @@ def in_every_way(test: Any) -> Any:
     [
         Grouping.LOAD_AWARE,
         Grouping.LOAD_AWARE_PAPER,
+        Grouping.LOAD_AWARE_STORM,
         Grouping.SHUFFLE,
         Grouping.LOCAL_OR_SHUFFLE,
         Grouping.NONE,
