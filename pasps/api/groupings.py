@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import ceil, e, log2
 from typing import Any, ClassVar
 
 from pasps.api.splitting import GroupingType, Receivers, grouping_type_named
 from pasps.errors import GroupingError
-from pasps.options import as_typed, keys_of, nearest_option
+from pasps.options import as_typed, keys_of, nearest_option, option
 
 
 class Kind(Enum):
@@ -32,6 +33,7 @@ class Kind(Enum):
     DIRECT = "direct"
     FIELDS = "fields"
     PARTIAL_KEY = "partial_key"
+    OSG = "osg"
     CUSTOM = "custom"
     REGISTERED = "registered"
 
@@ -39,8 +41,29 @@ class Kind(Enum):
 KEYED = frozenset({Kind.ALL, Kind.DIRECT, Kind.FIELDS, Kind.PARTIAL_KEY, Kind.CUSTOM})
 FREE = frozenset({Kind.LOAD_AWARE, Kind.SHUFFLE, Kind.LOCAL_OR_SHUFFLE, Kind.NONE})
 """Any active replica will do; the other kinds that are not keyed name one, which then gets what was sent to it."""
-_CALLED = frozenset({Kind.FIELDS, Kind.PARTIAL_KEY, Kind.CUSTOM})
+_CALLED = frozenset({Kind.FIELDS, Kind.PARTIAL_KEY, Kind.OSG, Kind.CUSTOM})
 """Written with arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class OsgOptions:
+    """What OSG is set by; see `Grouping.osg`."""
+
+    epsilon: float = option(0.05, "precision of the sketches: they have e / epsilon columns", least=0.01, most=1)
+    delta: float = option(0.05, "how likely a sketch is worse than that: they have log2(1 / delta) rows", least=0.001, most=0.5)
+    mu: float = option(0.05, "most change between two looks at a sketch that is stable", above=0)
+    window: int = option(1024, "tuples that a task executes between two looks at its sketch", unit="tuples", least=1)
+    resync: bool = option(True, "senders compare notes with the tasks every so many tuples, not only when sketches change")
+
+    @property
+    def rows(self) -> int:
+        """Of a sketch."""
+        return ceil(log2(1 / self.delta))
+
+    @property
+    def columns(self) -> int:
+        """Of a sketch."""
+        return ceil(e / self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -77,11 +100,11 @@ class GroupingSpec:
     @property
     def observed(self) -> bool:
         """Whether it has observers at the receiving tasks."""
-        return self.type is not None and self.type.observer is not None
+        return self.kind is Kind.OSG or (self.type is not None and self.type.observer is not None)
 
 
 class Grouping:
-    """The groupings, under streamparse's names; `fields()`, `partial_key()`, `custom()` and `of()` take arguments."""
+    """The groupings, under streamparse's names; `fields()`, `partial_key()`, `osg()`, `custom()` and `of()` take arguments."""
 
     LOAD_AWARE: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOAD_AWARE)
     LOAD_AWARE_PAPER: ClassVar[GroupingSpec] = GroupingSpec(Kind.LOAD_AWARE_PAPER)
@@ -103,6 +126,14 @@ class Grouping:
     def partial_key(*names: str | list[str]) -> GroupingSpec:
         """As `fields`, but each key has two tasks, and each sender uses the one that it has given less."""
         return GroupingSpec(Kind.PARTIAL_KEY, _at_least_one("partial_key()", names))
+
+    @staticmethod
+    def osg(*names: str | list[str], **options: Any) -> GroupingSpec:
+        """Online shuffle grouping: to the active replica with the least estimated work, where the cost of a tuple goes by these fields.
+
+        Options: `epsilon`, `delta`, `mu`, `window`, `resync`, see `OsgOptions`.
+        """
+        return GroupingSpec(Kind.OSG, _at_least_one("osg()", names), options=_options("osg()", OsgOptions, options))
 
     @staticmethod
     def of(which: str | GroupingType, /, *names: str | list[str], **options: Any) -> GroupingSpec:

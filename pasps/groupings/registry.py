@@ -15,6 +15,7 @@ from pasps.groupings.keys import FieldsSplitter, PartialKeySplitter
 from pasps.groupings.load_aware import LoadAwareSplitter
 from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
 from pasps.groupings.load_aware_storm import LoadAwareStormSplitter
+from pasps.groupings.osg import OsgObserver, OsgSplitter
 from pasps.groupings.registered import CheckedSplitter
 from pasps.groupings.shuffle import AllSplitter, DirectSplitter, GlobalSplitter, RandomSplitter, ShuffleSplitter
 
@@ -68,6 +69,8 @@ def make_splitter(
             return PartialKeySplitter(edge.source, edge.stream, fields, spec.fields)
         case Kind.CUSTOM:
             return CustomSplitter(spec.custom, edge.source, edge.stream, first_task, source_task, clock, context)
+        case Kind.OSG:
+            return OsgSplitter(at)
         case Kind.REGISTERED:
             assert spec.type is not None
             return CheckedSplitter(spec.type, at)
@@ -79,6 +82,5 @@ def make_observer(edge: Edge, fields: tuple[str, ...], index: int, send: Callabl
     Of an edge whose grouping is `observed` alone.
     """
     spec = edge.grouping
-    assert spec.type is not None
-    assert spec.type.observer is not None
-    return spec.type.observer(Receiver(edge.source, edge.stream, edge.target, fields, spec.fields, spec.options, index, send))
+    at = Receiver(edge.source, edge.stream, edge.target, fields, spec.fields, spec.options, index, send)
+    return OsgObserver(at) if spec.type is None or spec.type.observer is None else spec.type.observer(at)

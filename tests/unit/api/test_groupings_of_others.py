@@ -11,7 +11,7 @@ import pytest
 
 from pasps import Bolt, EndOfInput, Grouping, GroupingSpec, Spout, Topology, TopologyBuilder
 from pasps.api import splitting
-from pasps.api.groupings import Kind
+from pasps.api.groupings import Kind, OsgOptions
 from pasps.errors import GroupingError, InvalidError, TopologyError
 from pasps.groupings import MOST_PAYLOAD_BYTES, Carrying, GroupingType, Receiver, option
 
@@ -74,6 +74,7 @@ def test_without_a_package_the_type_itself_will_do() -> None:
         ("qqq", "no package brings a grouping 'qqq'; installed packages bring 'gone', 'mine', 'number', 'plain', 'shuffle'"),
         ("shufle", "did you mean"),
         ("shuffle", "grouping 'shuffle' is one of pasps itself; write Grouping.SHUFFLE"),
+        ("osg", r"write Grouping\.osg\(\.\.\.\)"),
         ("custom", r"write Grouping\.custom\(\.\.\.\)"),
         ("patial_key", r"did you mean Grouping\.partial_key\(\.\.\.\)\?"),
         ("gone", r"grouping 'gone': no\.such\.module:GROUPING does not load: ModuleNotFoundError"),
@@ -180,3 +181,32 @@ def test_a_payload_belongs_to_a_row_that_is_picked() -> None:
     assert Carrying(range(3), {2: b"x"}) == [0, 1, 2]
     with pytest.raises(GroupingError, match=r"payloads of rows \[3\], expected some of \[0, 1, 2\]"):
         Carrying(range(3), {3: b"x"})
+
+
+# ---- osg()
+
+
+def test_osg_is_the_paper_s_unless_it_is_told_otherwise() -> None:
+    spec = Grouping.osg("value")
+    assert (spec.kind, spec.fields, spec.options) == (Kind.OSG, ("value",), OsgOptions(0.05, 0.05, 0.05, 1024, True))
+    assert (spec.options.rows, spec.options.columns) == (5, 55)
+    assert (spec.receivers, spec.observed, str(spec)) == ("replica", True, "osg(value)")
+    other = Grouping.osg("a", "b", epsilon=0.7, delta=0.25, mu=0.1, window=10, resync=False).options
+    assert (other.rows, other.columns) == (2, 4), "the paper's example"
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        ((), {}, r"osg\(\) needs at least one field name"),
+        (("a",), {"epsilom": 0.1}, r"osg\(\) has no option 'epsilom'; did you mean 'epsilon'\?"),
+        (("a",), {"epsilon": 0}, r"osg\(\): option 'epsilon' must be a number of at least 0.01 and at most 1, got 0"),
+        (("a",), {"delta": 1}, "option 'delta' must be a number of at least 0.001 and at most 0.5, got 1"),
+        (("a",), {"mu": 0}, "option 'mu' must be a number above 0"),
+        (("a",), {"window": 0}, "option 'window' must be an integer of at least 1"),
+        (("a",), {"resync": 1}, "option 'resync' must be true or false"),
+    ],
+)
+def test_osg_with_what_cannot_be_is_refused(names: Any, options: Any, said: str) -> None:
+    with pytest.raises(GroupingError, match=said):
+        Grouping.osg(*names, **options)

@@ -58,6 +58,7 @@ def in_every_way(test: Any) -> Any:
         Grouping.SHUFFLE,
         Grouping.LOCAL_OR_SHUFFLE,
         Grouping.NONE,
+        Grouping.osg("number"),
         Grouping.of(IN_TURN),
     ],
     ids=str,

@@ -387,6 +387,11 @@ def test_several_calls_at_a_time_have_no_order_to_be_shown_in() -> None:
     said = r"component 'bolt'.*in-turn looks at what its tuples take one after the other, but 4 calls run at a time; set concurrency = 1"
     with pytest.raises(TopologyError, match=said):
         watched(Several)
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers)
+    builder.set_bolt("bolt", Several).grouping("numbers", Grouping.osg("number"))
+    with pytest.raises(TopologyError, match=r"osg\(number\) looks at"):
+        builder.create_topology("several")
 
 
 # ---- changes and losses
