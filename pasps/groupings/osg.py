@@ -33,7 +33,7 @@ class _Question(msgspec.Struct, array_like=True):
 
 
 class _Answer(msgspec.Struct, array_like=True, tag=0):
-    """A task to the sender that asked: how much more it has done in the sender's round than that has given it, in microseconds."""
+    """A task to the sender that asked: its part of how much more it has done in the sender's round than that has given it."""
 
     round: int
     epoch: int
@@ -111,7 +111,8 @@ class OsgObserver:
             begun = self.worked
             self._begun[sender] = question.round, begun
         if question.epoch:
-            difference = self.worked - begun - question.given
+            # each sender makes up for its part: all of them for the whole would send twice what is missing, and then too little
+            difference = (self.worked - begun - question.given) / len(self._begun)
             self._at.tell(_encode(_Answer(question.round, question.epoch, difference)), sender)
 
 
