@@ -249,9 +249,9 @@ class Hosting:
         seat = (plan, replica, self._ranks[plan.id], self.clock, self._schedule, self._inbox(plan))
         executor: BoltExecutor
         if plan.execution == "inline":
-            # an observer is shown what each tuple took
-            one_by_one = plan.max_batch > 1 or plan.observed
-            pace = Whole(plan.max_batch) if one_by_one else Pace(settings.producer_batch_size)
+            # who is observed takes one tuple at a time, so that it is known what that took
+            chunks = plan.max_batch == 1 and not plan.observed
+            pace = Pace(settings.producer_batch_size) if chunks else Whole(plan.max_batch)
             executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush)
         elif plan.execution == "async":
             executor = AsyncExecutor(*seat, self._call_at, plan.concurrency)
