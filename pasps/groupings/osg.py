@@ -95,10 +95,10 @@ class OsgObserver:
             self._look()
 
     def _look(self) -> None:
-        means = self.sketch.means()
+        sketch, means = self.sketch, self.sketch.means()
         if self._snapshot is not None and change(self._snapshot, means) <= self._options.mu:
-            self._at.tell(_encode(_Stable(self.sketch.counts, self.sketch.micros)))
-            self._start()
+            self._start()  # first: where it cannot be told, it is tried again with the next one
+            self._at.tell(_encode(_Stable(sketch.counts, sketch.micros)))
             return
         self._snapshot = means
         self._until_look = self._options.window

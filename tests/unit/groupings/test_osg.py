@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 from itertools import pairwise
@@ -198,6 +199,20 @@ def test_a_task_whose_tuples_take_no_time_that_can_be_measured_is_not_stable() -
     for _ in range(50):
         mine.executed(("a", 0), 1e-8)
     assert told == []
+
+
+def test_a_sketch_that_cannot_be_told_is_tried_again_with_the_next() -> None:
+    tries = []
+
+    def send(payload: bytes, sender: int | None) -> None:
+        tries.append(payload)
+        raise GroupingError("too large for a frame")
+
+    mine = make_observer(edge_of(window=5), ("word", "n"), 0, send)
+    for _ in range(30):
+        with contextlib.suppress(GroupingError):
+            mine.executed(("a", 0), 0.002)
+    assert len(tries) == 3
 
 
 def question(round_: int, epoch: int, given_: float) -> bytes:
