@@ -27,9 +27,14 @@ def option(
     least: float | None = None,
     above: float | None = None,
     most: float | None = None,
+    file: bool = False,
 ) -> Any:
-    """A field of an options class with its bounds, and what it does in a few words. A default of None may be set to null again."""
-    return field(default=default, metadata={"doc": doc, "unit": unit, "least": least, "above": above, "most": most})
+    """A field of an options class with its bounds, and what it does in a few words. A default of None may be set to null again.
+
+    `file`, for policies alone: it is set to a file, and is the text in it, JSON; so a policy stays pure, and a record has all that was
+    decided by.
+    """
+    return field(default=default, metadata={"doc": doc, "unit": unit, "least": least, "above": above, "most": most, "file": file})
 
 
 def keys_of(options: type, prefix: str = "") -> dict[str, Key]:
@@ -85,6 +90,11 @@ def _taken(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
     if choices:
         return (str, choices, nullable) if all(isinstance(choice, str) for choice in choices) else (None, (), nullable)
     return (parts[0] if parts[0] in _KINDS else None), (), nullable
+
+
+def files_of(options: type) -> set[str]:
+    """The fields that are set to a file."""
+    return {each.name for each in fields(options) if each.metadata.get("file")}
 
 
 def as_typed(key: Key, value: Any) -> Any:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from predictor_service.errors import SettingsError
 from predictor_service.serve import serve
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             token=options.token,
             fit_timeout_seconds=options.fit_timeout,
             most_waiting=options.most_waiting,
+            artifacts=options.artifacts,
         )
         serve(settings, end_with_stdin=options.end_with_stdin)
     except SettingsError as error:
@@ -53,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--fit-timeout", type=float, default=10.0, metavar="S", help="a fit is stopped after S seconds (default: 10)")
     add("--most-waiting", type=int, default=64, metavar="N", help="refuse a fit when N wait for a process already (default: 64)")
+    add(
+        "--artifacts",
+        type=Path,
+        metavar="DIR",
+        help="trained models, of `pasps predictor train`, each in a directory of its name",
+    )
     add("--end-with-stdin", action="store_true", help="end when standard input does: for a parent that must not leave it behind")
     return parser
 

@@ -18,6 +18,7 @@ from predictor_service.registry import all_models
 from predictor_service.routes import routes
 from predictor_service.service import Service
 from predictor_service.settings import Settings
+from predictor_service.trained.artifacts import Artifacts
 
 _ABOUT = "Predicts the next steps of a series of counts. A request that is refused gets a `detail` that says what to do."
 
@@ -25,7 +26,7 @@ _ABOUT = "Predicts the next steps of a series of counts. A request that is refus
 def create_app(settings: Settings, fitting: Fitting | None = None) -> FastAPI:
     """A service; its processes start and end with the application's lifespan, unless its caller ends them earlier."""
     fitting = fitting or Fitting(settings)
-    service = Service(all_models(), fitting, Metrics())
+    service = Service(all_models(), fitting, Metrics(), Artifacts(settings.artifacts))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -22,14 +22,14 @@ LEAST_ERRORS = 5
 """With fewer, the errors of a shorter horizon are stretched."""
 
 
-def offsets(errors: Sequence[float], levels: Sequence[float], horizon: int, apart: float = 1.0) -> list[float]:
+def offsets(errors: Sequence[float], levels: Sequence[float], horizon: int, apart: float = 1.0, memory: float = MEMORY) -> list[float]:
     """For each level (0 to 1) how far above the forecast that quantile of the sum lies; below it when negative.
 
     `errors`, what came less what was expected, oldest first and so many steps `apart`. Sums over windows that overlap tell little
     more than one of them, so the levels are moved outwards as if there were only so many errors as windows fit one after the other.
     """
     count = len(errors)
-    weighted = sorted((error, math.exp((place + 1 - count) * apart / MEMORY)) for place, error in enumerate(errors))
+    weighted = sorted((error, math.exp((place + 1 - count) * apart / memory)) for place, error in enumerate(errors))
     sums = list(accumulate(weight for _, weight in weighted))
     whole = sums[-1]
     independent = whole * whole / math.fsum(weight * weight for _, weight in weighted) * min(1.0, apart / horizon)
@@ -91,18 +91,23 @@ def spread(
     Beyond that one offsets are stretched: a sum over twice as many steps is taken to be wrong by twice as much, which is the most it
     can be when errors persist.
     """
-    points: list[tuple[int, list[float]]] = [(0, [0.0] * len(levels))]
     known = [(ahead, found) for ahead, found in sorted(errors.items()) if len(found) >= LEAST_ERRORS]
     if not known:
         known = [(ahead, found) for ahead, found in sorted(errors.items()) if found][:1]
-    points += [(ahead, offsets(found, levels, ahead, apart)) for ahead, found in known]
+    points = [(ahead, offsets(found, levels, ahead, apart)) for ahead, found in known]
+    return lines(points, len(levels), horizon), points[-1][0] if points else 0
+
+
+def lines(points: Sequence[tuple[int, Sequence[float]]], levels: int, horizon: int) -> list[list[float]]:
+    """For each of so many levels its offsets at 1 to `horizon` steps, from those at some horizons, which rise; see `spread`."""
+    points = [(0, [0.0] * levels), *points]
     last, ends = points[-1]
     if last < horizon:
         points.append((horizon, [end * horizon / max(last, 1) for end in ends]))
-    lines: list[list[float]] = [[] for _ in levels]
+    found: list[list[float]] = [[] for _ in range(levels)]
     for (begin, low), (end, high) in pairwise(points):
         for ahead in range(begin + 1, min(end, horizon) + 1):
             share = (ahead - begin) / (end - begin)
-            for line, one, other in zip(lines, low, high, strict=True):
+            for line, one, other in zip(found, low, high, strict=True):
                 line.append(one + share * (other - one))
-    return lines, last
+    return found

@@ -3,6 +3,7 @@
 PredictorError
 ├── RequestError                  your request is wrong: change it and send it again
 │   ├── InvalidRequestError  422  a field
+│   │   └── ArtifactError         a trained model that is not there, or not what it says
 │   ├── MediaTypeError       415  not sent as JSON
 │   ├── TooLargeError        413  more bytes than are read
 │   ├── TooSlowError         408  the body did not arrive in time
@@ -11,7 +12,7 @@ PredictorError
 ├── UnavailableError         503  nobody was free, or the process ended twice: try again
 └── FitTimeoutError          504  the fit was stopped at its deadline
 
-`SettingsError` and `FitProcessLostError` never reach a client.
+`SettingsError`, `TrainingError` and `FitProcessLostError` never reach a client.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class InvalidRequestError(RequestError):
     """A field that is missing, unknown or has a value that no model can use."""
 
     status = 422
+
+
+class ArtifactError(InvalidRequestError):
+    """There is no trained model of that name, its files are not what they say, or it cannot forecast what is asked."""
 
 
 class MediaTypeError(RequestError):
@@ -85,6 +90,10 @@ class FitTimeoutError(PredictorError):
 
 class SettingsError(ValueError):
     """The service cannot be started like this."""
+
+
+class TrainingError(ValueError):
+    """No model can be trained like this, or from this trace."""
 
 
 class FitProcessLostError(Exception):

@@ -5,34 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from predictor_service import framing
-from predictor_service.errors import ModelError
+from predictor_service.errors import PredictorError
 from predictor_service.forecast import Forecast, forecast
+from predictor_service.job import Hello, Job
 from predictor_service.registry import all_models, builtin_models
 from predictor_service.sums import forecast_sums
+from predictor_service.trained.artifact import Loaded
+from predictor_service.trained.artifacts import Artifacts
+from predictor_service.trained.serving import trained_forecast
 
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One fit; after `alarm_seconds` the kernel ends the process, whatever it is doing and whether or not the server still lives."""
-
-    model: str
-    samples: Sequence[float]
-    horizon: int
-    step_seconds: float
-    alarm_seconds: float
-    levels: tuple[float, ...] | None = None
-    """The quantiles of the running sum that are wanted; None: of single steps only the expected."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """A process's first message: it is ready."""
-
-    pid: int
+_loaded = Loaded()
 
 
 def serve(connection: socket.socket) -> None:
@@ -46,13 +30,21 @@ def serve(connection: socket.socket) -> None:
         connection.sendall(framing.packed(answer))
 
 
-def answered(job: Job) -> Forecast | ModelError:
+def answered(job: Job) -> Forecast | PredictorError:
     """The job's forecast, or why there is none."""
-    # another package's model is loaded here and not before: what it starts when it is imported may not survive a fork
-    model = builtin_models().get(job.model) or all_models()[job.model]
     try:
+        if job.artifact is not None:
+            artifact = _loaded.artifact(job.artifact)
+            return trained_forecast(artifact, job.samples, job.horizon, job.step_seconds, job.levels)
+        # another package's model is loaded here and not before: what it starts when it is imported may not survive a fork
+        model = builtin_models().get(job.model) or all_models()[job.model]
         if job.levels is not None:
             return forecast_sums(model, job.samples, job.horizon, job.step_seconds, job.levels)
         return forecast(model, job.samples, job.horizon, job.step_seconds)
-    except ModelError as error:
-        return ModelError(error.detail)
+    except PredictorError as error:
+        return type(error)(error.detail)  # without what it came from, which may not travel
+
+
+def load_artifacts(artifacts: Artifacts) -> None:
+    """Read those that there are, so that every process which is forked later has them: in memory that all share."""
+    _loaded.load_all(artifacts)

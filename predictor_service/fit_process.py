@@ -10,12 +10,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 from predictor_service import framing
-from predictor_service.errors import FitProcessLostError, ModelError
-from predictor_service.fit_loop import Hello, Job
+from predictor_service.errors import FitProcessLostError, PredictorError
 from predictor_service.forecast import Forecast
+from predictor_service.job import Hello, Job
 
 _START_SECONDS = 150.0
 _ONE_THREAD = dict.fromkeys(
@@ -73,15 +74,15 @@ class FitProcess(asyncio.Protocol):
         """One at a time. When it is cancelled the process is of no more use: `kill` it.
 
         Raises:
-            ModelError: what the model did wrong.
+            PredictorError: what the model did wrong, or what is wrong with the artifact.
             FitProcessLostError: the process ended.
         """
         if self.ended or self._transport is None:
             raise FitProcessLostError(f"process {self.pid} has ended")
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(framing.packed(job))
-        answer: Forecast | ModelError = await self._answer
-        if isinstance(answer, ModelError):
+        answer: Forecast | PredictorError = await self._answer
+        if isinstance(answer, PredictorError):
             raise answer
         return answer
 
@@ -97,7 +98,9 @@ class FitProcess(asyncio.Protocol):
 class ForkServer:
     """Starts the fork server when it is first needed, and again when it has ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, artifacts: Path | None = None) -> None:
+        """`artifacts`: the directory of those that it reads beforehand."""
+        self._artifacts = artifacts
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -144,10 +147,11 @@ class ForkServer:
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()
+        directory = [] if self._artifacts is None else [os.path.abspath(self._artifacts)]
         with theirs:
             self._process = subprocess.Popen(
                 # imports what the server imports, from where the server does
-                [sys.executable, "-P", "-m", "predictor_service.fork_server", str(theirs.fileno()), str(os.getpid())],
+                [sys.executable, "-P", "-m", "predictor_service.fork_server", str(theirs.fileno()), str(os.getpid()), *directory],
                 env={**os.environ, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # standard output is for the one line that says where the service listens

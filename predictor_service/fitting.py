@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from predictor_service.fit_loop import Job
 from predictor_service.fit_process import ForkServer
 from predictor_service.forecast import Forecast, forecast
+from predictor_service.job import Job
 from predictor_service.lane import ClientGone, Lane, Limits
 from predictor_service.metrics import LaneStatistics
 from predictor_service.model import Model
 from predictor_service.settings import Settings
+from predictor_service.trained.artifacts import Place
 
 SHORT = 2_000
 """Above so many samples, or steps to predict, no model is cheap."""
@@ -30,7 +31,7 @@ class Fitting:
         self.workers = settings.workers
         limits = Limits(settings.fit_timeout_seconds, settings.most_waiting)
         self._alarm_seconds = settings.fit_timeout_seconds + _ALARM_AFTER_SECONDS
-        self._fork_server = ForkServer()
+        self._fork_server = ForkServer(settings.artifacts)
         self._light = Lane("light", settings.workers, 0, limits, self._fork_server)
         self._heavy = Lane("heavy", settings.workers, _NICENESS, limits, self._fork_server)
 
@@ -68,3 +69,21 @@ class Fitting:
             return forecast(model, samples, horizon, step_seconds)
         lane = self._heavy if model.cost == "heavy" or not short else self._light
         return await lane.fit(Job(model.name, samples, horizon, step_seconds, self._alarm_seconds, levels), client_gone)
+
+    async def trained_forecast(
+        self,
+        artifact: Place,
+        model: str,
+        samples: Sequence[float],
+        horizon: int,
+        step_seconds: float,
+        client_gone: ClientGone,
+        levels: tuple[float, ...],
+    ) -> Forecast:
+        """What an artifact says, of a model of that name: nothing is fitted, so it is a matter of milliseconds.
+
+        Raises:
+            PredictorError: as `Lane.fit`.
+        """
+        lane = self._heavy if horizon > SHORT else self._light
+        return await lane.fit(Job(model, samples, horizon, step_seconds, self._alarm_seconds, levels, artifact), client_gone)

@@ -49,15 +49,42 @@ def forecast(model: Model, samples: Sequence[float], horizon: int, step_seconds:
     return Forecast(predictions, fit_seconds, told + changed)
 
 
+def past_forecasts(model: Model, samples: Sequence[float], origins: Sequence[int], horizon: int, step_seconds: float) -> list[list[float]]:
+    """What the model would have said when only so many of the samples were known, made fit to be used as by `forecast`.
+
+    A horizon that reaches beyond the samples may be cut there.
+
+    Raises:
+        ModelError: as `forecast`.
+    """
+    if model.backtest is None or not origins:
+        count = len(samples)
+        return [forecast(model, samples[:known], min(horizon, count - known), step_seconds).predictions for known in origins]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the forecast itself are told
+        try:
+            said = [[float(value) for value in line] for line in model.backtest(samples, origins, horizon, step_seconds)]
+        except Exception as error:
+            raise _failed(model, error) from error
+    if len(said) != len(origins) or any(len(line) != horizon for line in said):
+        raise ModelError(f"model {model.name!r}: expected {len(origins)} past forecasts of {horizon} steps, got others; use another")
+    if not all(math.isfinite(value) for line in said for value in line):
+        raise ModelError(f"model {model.name!r} predicted NaN or infinity from this input; use another")
+    most = MOST_GROWTH * max(abs(min(samples)), abs(max(samples)))
+    return [_bounded(line, most)[0] for line in said]
+
+
+def _failed(model: Model, error: Exception) -> ModelError:
+    return ModelError(f"model {model.name!r} failed on this input: {type(error).__name__}: {str(error)[:300]}; use another")
+
+
 def _fitted(model: Model, samples: Sequence[float], horizon: int, step_seconds: float) -> tuple[list[float], list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             predictions = [float(value) for value in model.predict(samples, horizon, step_seconds)]
         except Exception as error:
-            raise ModelError(
-                f"model {model.name!r} failed on this input: {type(error).__name__}: {str(error)[:300]}; use another"
-            ) from error
+            raise _failed(model, error) from error
     if len(predictions) != horizon:
         raise ModelError(f"model {model.name!r}: expected {horizon} predictions, got {len(predictions)}; use another")
     if not all(map(math.isfinite, predictions)):

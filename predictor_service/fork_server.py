@@ -1,4 +1,4 @@
-"""`python -m predictor_service.fork_server FD PARENT`: loads the libraries once, then forks a process that fits whenever the server asks.
+"""`python -m predictor_service.fork_server FD PARENT [ARTIFACTS]`: loads libraries and artifacts once, then forks on demand.
 
 A process is so there in milliseconds, with libraries loaded and warm and their memory shared. This process has a single thread,
 which is what makes forking it safe; `fit_process` starts it and sets the environment that keeps it so.
@@ -17,10 +17,12 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from predictor_service import fit_loop, parent
 from predictor_service.forecast import forecast
 from predictor_service.registry import builtin_models
+from predictor_service.trained.artifacts import Artifacts
 
 _WARM_UP_SECONDS = 120
 
@@ -30,10 +32,13 @@ _log = logging.getLogger(__name__)
 def main(arguments: Sequence[str]) -> None:
     """Warm up, then fork until the control socket is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to answer
-    descriptor, server = map(int, arguments)
+    descriptor, server = map(int, arguments[:2])
     parent.end_with(server)
     control = socket.socket(fileno=descriptor)
     warm_up()
+    fit_loop.load_artifacts(Artifacts(Path(arguments[2]) if arguments[2:] else None))
+    gc.collect()
+    gc.freeze()  # no collection writes to pages that are shared with the children
     parent.end_by_itself()  # from now on it sees the server's end, and can end its children first
     children: set[int] = set()
     signal.signal(signal.SIGCHLD, lambda number, frame: _reap(children))
@@ -57,8 +62,6 @@ def warm_up() -> None:
         except Exception as error:  # noqa: BLE001 - a library is missing or broken: its model says so when it is asked
             _log.warning("model %r does not work: %s", model.name, error)
     signal.alarm(0)
-    gc.collect()
-    gc.freeze()  # no collection writes to pages that are shared with the children
 
 
 def _next_request(control: socket.socket) -> tuple[int, socket.socket] | None:

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from predictor_service.errors import ClientGoneError, FitProcessLostError, FitTimeoutError, UnavailableError
-from predictor_service.fit_loop import Job
 from predictor_service.fit_process import FitProcess, ForkServer
 from predictor_service.forecast import Forecast
+from predictor_service.job import Job
 from predictor_service.metrics import LaneStatistics
 
 _TRIES = 2
@@ -72,7 +72,7 @@ class Lane:
         """Wait for a process and fit; a fit whose process ends is tried once more.
 
         Raises:
-            ModelError: what the model did wrong.
+            ModelError, ArtifactError: what the model did wrong, or what is wrong with the artifact.
             FitTimeoutError: it took too long.
             UnavailableError: too many wait, it waited too long, or its process ended each time.
             ClientGoneError: so said `client_gone` after the wait.

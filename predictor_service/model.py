@@ -15,6 +15,7 @@ MOST_NAME_CHARACTERS = 64
 
 Cost = Literal["instant", "light", "heavy"]
 Predict = Callable[[Sequence[float], int, float], Sequence[float]]
+Backtest = Callable[[Sequence[float], Sequence[int], int, float], Sequence[Sequence[float]]]
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
@@ -46,6 +47,11 @@ class Model:
 
     `online(step_seconds, horizons)`, where there is one, makes the same model as it learns sample by sample, to be asked for these
     horizons: what it would have said at each past moment is then known for the price of one pass.
+
+    `backtest(samples, origins, horizon, step_seconds)`, where there is one, gives what it would have said when only so many of the
+    samples were known, for each of the origins, which rise: for a model whose fit is dear and holds for a while.
+
+    `library` is what it cannot do without and the service can: the model is there where that is installed, by the extra of that name.
     """
 
     name: str
@@ -56,6 +62,8 @@ class Model:
     most_samples: int = MOST_SAMPLES
     cost: Cost = "heavy"
     online: Callable[[float, Sequence[int]], Online] | None = None
+    backtest: Backtest | None = None
+    library: str | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

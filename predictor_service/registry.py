@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 from predictor_service import models
 from predictor_service.errors import InvalidRequestError
@@ -21,7 +22,12 @@ _log = logging.getLogger(__name__)
 
 @cache
 def builtin_models() -> Mapping[str, Model]:
-    """The models of the files in `models/`, by name; loads none of their libraries."""
+    """The models of the files in `models/` whose library is installed, by name; loads none of their libraries."""
+    return {name: model for name, model in _in_files().items() if model.library is None or find_spec(model.library) is not None}
+
+
+@cache
+def _in_files() -> Mapping[str, Model]:
     modules = [import_module(f"{models.__name__}.{found.name}") for found in pkgutil.iter_modules(models.__path__)]
     return {model.name: model for model in sorted((module.MODEL for module in modules), key=lambda model: model.name)}
 
@@ -61,10 +67,13 @@ def find(known: Mapping[str, Model], name: str) -> Model:
     """The model of that name.
 
     Raises:
-        InvalidRequestError: there is none; names the nearest ones.
+        InvalidRequestError: there is none; names the nearest ones, or what it needs.
     """
     if name in known:
         return known[name]
+    if name in _in_files():
+        library = _in_files()[name].library
+        raise InvalidRequestError(f"model: {name!r} needs {library}, which is not installed here: pip install 'pasps[{library}]'")
     near = difflib.get_close_matches(name.lower(), known, n=2) if len(name) <= MOST_NAME_CHARACTERS else []
     there_are = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
     raise InvalidRequestError(f"model: there is no {name[:60]!r}; {there_are}")

@@ -1,4 +1,4 @@
-"""The routes of the service itself: predict, models, health, metrics."""
+"""The routes of the service itself: predict, models, artifacts, health, metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from predictor_service.body import read_json
+from predictor_service.errors import ArtifactError
 from predictor_service.schemas import (
+    ArtifactReply,
     ForecastReply,
     ForecastRequest,
     ModelReply,
@@ -33,7 +35,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/predict`, `/v2/forecast`, `/v1/models`, `/healthz` and `/metrics` of this service."""
+    """`/v1/predict`, `/v2/forecast`, `/v1/models`, `/v1/artifacts`, `/healthz` and `/metrics` of this service."""
     router = APIRouter()
     _add_predict(router, service)
     _add_forecast(router, service)
@@ -64,14 +66,17 @@ def _add_forecast(router: APIRouter, service: Service) -> None:
         """Predict the next `horizon` steps of each series, with quantiles of the running sum."""
         asked = parsed(ForecastRequest, await read_json(request))
         series = [Wanted(one.id, one.samples, one.step_seconds) for one in asked.series]
-        made = await service.forecast_sums(asked.model, series, asked.horizon, tuple(asked.quantiles), request.is_disconnected)
+        model, made = await service.forecast_sums(
+            asked.model, asked.artifact, series, asked.horizon, tuple(asked.quantiles), request.is_disconnected
+        )
         return JSONResponse(
             {
                 "quantiles": asked.quantiles,
                 "series": [
                     {
                         "id": one.id,
-                        "model": asked.model,
+                        "model": model,
+                        "artifact": asked.artifact,
                         "step_seconds": one.step_seconds,
                         "end_time": one.end_time,
                         "mean": forecast.predictions,
@@ -100,6 +105,11 @@ def _add_what_is_told(router: APIRouter, service: Service) -> None:
             for model in service.models.values()
         ]
 
+    @router.get("/v1/artifacts")
+    async def artifacts() -> list[ArtifactReply]:
+        """What each trained model is, what it needs, and how good it was where it was tested; or what is wrong with it."""
+        return [_told(service, name) for name in service.artifacts.names()]
+
     @router.get("/healthz")
     async def healthz() -> dict[str, Any]:
         """200 as soon as requests are answered; `status` is "ready" once every process has loaded its libraries."""
@@ -113,6 +123,22 @@ def _add_what_is_told(router: APIRouter, service: Service) -> None:
     async def metrics() -> PlainTextResponse:
         """Counters in Prometheus' text format."""
         return PlainTextResponse(service.metrics.text(service.fitting.statistics()), media_type="text/plain; version=0.0.4")
+
+
+def _told(service: Service, name: str) -> ArtifactReply:
+    try:
+        _, found = service.artifacts.find(name)
+    except ArtifactError as error:
+        return ArtifactReply(name=name, problem=error.detail)
+    return ArtifactReply(
+        name=name,
+        model=found.model,
+        window=found.window,
+        horizon=found.horizon,
+        step_seconds=found.step_seconds,
+        trace=found.trace.name,
+        metrics=found.metrics,
+    )
 
 
 def request_body(kind: type[BaseModel]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from predictor_service.errors import InvalidRequestError
 from predictor_service.model import MOST_NAME_CHARACTERS, MOST_SAMPLES
+from predictor_service.trained.manifest import Judged
 
 MOST_HORIZON = 10_000
 LARGEST = 1e15
@@ -91,12 +92,14 @@ class ForecastRequest(BaseModel):
     horizon: Annotated[int, Field(strict=True, ge=1, le=MOST_SUMMED)] = Field(
         description=f"a whole number of steps from 1 to {MOST_SUMMED:,}", examples=[30]
     )
-    model: Annotated[str, Field(strict=True, max_length=MOST_NAME_CHARACTERS)] = Field(description=_MODEL_WORDS, examples=["auto"])
+    model: Annotated[str, Field(strict=True, max_length=MOST_NAME_CHARACTERS)] | None = Field(
+        default=None, description=_MODEL_WORDS + "; not needed with 'artifact'", examples=["auto"]
+    )
     quantiles: Annotated[list[Level], FailFast(), Field(strict=True, max_length=MOST_LEVELS)] = Field(
         default=[0.1, 0.5, 0.9], description=f"a list of up to {MOST_LEVELS} numbers between 0 and 1: the quantiles of the running sum"
     )
     artifact: Annotated[str, Field(strict=True, min_length=1, max_length=MOST_ID_CHARACTERS)] | None = Field(
-        default=None, description="the name of a trained model, or null"
+        default=None, description="the name of a trained model, as GET /v1/artifacts lists them, or null"
     )
 
 
@@ -126,6 +129,7 @@ class SeriesReply(BaseModel):
 
     id: str
     model: str
+    artifact: str | None
     step_seconds: float
     end_time: float | None
     mean: list[float]
@@ -156,6 +160,19 @@ class ModelReply(BaseModel):
     parameters: dict[str, Any]
     least_samples: int
     most_samples: int
+
+
+class ArtifactReply(BaseModel):
+    """One trained model of `GET /v1/artifacts`; with a `problem` nothing else is known of it."""
+
+    name: str
+    problem: str | None = None
+    model: str | None = None
+    window: int | None = None
+    horizon: int | None = None
+    step_seconds: float | None = None
+    trace: str | None = None
+    metrics: Judged | None = None
 
 
 class Problem(BaseModel):
@@ -200,11 +217,8 @@ def _check_series(asked: ForecastRequest) -> None:
     if numbers > MOST_ANSWERED:
         got = f"{len(asked.series)} series of {asked.horizon:,} steps with {len(asked.quantiles)} quantiles make {numbers:,}"
         raise InvalidRequestError(f"body: an answer has at most {MOST_ANSWERED:,} numbers; {got}; ask for less at once")
-    if asked.artifact is not None:
-        raise InvalidRequestError(
-            f"artifact: there is no trained model {_shown(asked.artifact)}: this service keeps none; "
-            "leave 'artifact' out and name a 'model'"
-        )
+    if asked.model is None and asked.artifact is None:
+        raise InvalidRequestError(f"model: missing; expected {_MODEL_WORDS}, or an 'artifact'")
 
 
 def _check_marks(kind: type[BaseModel], body: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from predictor_service.errors import SettingsError
 
@@ -23,7 +24,7 @@ class Settings:
     """Checked when made.
 
     Raises:
-        SettingsError: a number out of range, or a host that others can reach without a token.
+        SettingsError: a number out of range, no such directory, or a host that others can reach without a token.
     """
 
     host: str = "127.0.0.1"
@@ -32,6 +33,7 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     fit_timeout_seconds: float = 10.0
     most_waiting: int = 64
+    artifacts: Path | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -42,6 +44,8 @@ class Settings:
             raise SettingsError(f"--fit-timeout: expected 0.01 to 3600 seconds, got {self.fit_timeout_seconds:g}")
         if not 0 <= self.most_waiting <= 100_000:
             raise SettingsError(f"--most-waiting: expected 0 to 100000 fits, got {self.most_waiting}")
+        if self.artifacts is not None and not self.artifacts.is_dir():
+            raise SettingsError(f"--artifacts {self.artifacts}: expected a directory of trained models, there is none")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token.strip() == self.token != ""):
             raise SettingsError("--token: expected printable ASCII characters without spaces around them")
         if self.token is None and not is_loopback(self.host):

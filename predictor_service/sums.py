@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from predictor_service.conformal import Track, knots, spread
-from predictor_service.forecast import Forecast, forecast
+from predictor_service.forecast import Forecast, forecast, past_forecasts
 from predictor_service.model import Cost, Model
 
 MOST_LOOKED_AT = 2_000
@@ -17,7 +17,7 @@ MOST_LOOKED_AT = 2_000
 
 _LEARNS_FIRST = 30
 _FITS: dict[Cost, int] = {"instant": 40, "light": 24, "heavy": 8}
-"""A model that does not learn sample by sample is fitted so many times to a part of the samples."""
+"""A model that does not learn sample by sample is fitted so many times to a part of the samples; one with a backtest says as much."""
 
 
 def forecast_sums(model: Model, samples: Sequence[float], horizon: int, step_seconds: float, levels: Sequence[float]) -> Forecast:
@@ -64,12 +64,12 @@ def _with_past_errors(
         return forecast(said, samples, horizon, step_seconds), track.errors(), 1.0
     count = len(samples)
     first = max(model.least_samples, count // 2)
-    apart = max(1, math.ceil((count - first) / _FITS[model.cost]))
+    apart = max(1, math.ceil((count - first) / _FITS["light" if model.backtest is not None else model.cost]))
     errors: dict[int, list[float]] = {ahead: [] for ahead in horizons}
-    for origin in range(first, count, apart):
-        sums = list(accumulate(forecast(model, samples[:origin], min(horizon, count - origin), step_seconds).predictions))
-        came = list(accumulate(samples[origin : origin + horizon]))
+    origins = range(first, count, apart)
+    for origin, path in zip(origins, past_forecasts(model, samples, origins, horizon, step_seconds), strict=True):
+        sums, came = list(accumulate(path)), list(accumulate(samples[origin : origin + horizon]))
         for ahead in horizons:
-            if ahead <= len(sums):
+            if ahead <= len(came):
                 errors[ahead].append(came[ahead - 1] - sums[ahead - 1])
     return forecast(model, all_samples, horizon, step_seconds), errors, float(apart)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from pasps.clock import Clock
 from pasps.errors import GroupingError, InvalidError, shown
-from pasps.options import NoOptions, keys_of
+from pasps.options import NoOptions, files_of, keys_of
 
 Row = tuple[Any, ...]
 Pick = list[int] | slice | None
@@ -221,6 +221,8 @@ class GroupingType:
         if self.observer is not None and self.receivers == "any":
             raise InvalidError(f"{where}: who looks at what a replica executed must name it; give it receivers='replica' or 'task'")
         keys_of(self.options)
+        if files := files_of(self.options):
+            raise InvalidError(f"{where}: option {min(files)!r} is a file, which nobody reads for a grouping; let it be a text")
 
 
 GROUP = "pasps.groupings"

@@ -25,6 +25,8 @@ BASIC: Final = "basic"
 """The model that the forecaster answers itself: no service is asked, none needs to run."""
 NONE: Final = "none"
 """No model: nobody forecasts, and this ladder is not asked."""
+TRAINED: Final = "@"
+"""Between a model's name and that of what was trained: `bigru@mine`."""
 
 MOST_EVENTS = 1e15
 """More events in one second than any machine sees: no prediction, and its sums could overflow."""

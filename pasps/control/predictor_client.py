@@ -1,6 +1,6 @@
 """Asks a predictor service over HTTP; the forecaster calls it. Asyncio streams: a request that is cancelled is gone at once.
 
-The contract is JSON alone: POST /v1/predict and /v2/forecast, GET /v1/models and /healthz. Pure but for `PredictorClient`.
+The contract is JSON alone: POST /v1/predict and /v2/forecast, GET /v1/models, /v1/artifacts and /healthz. Pure but for `PredictorClient`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pasps.control.forecaster import Prediction
+from pasps.control.forecaster import TRAINED, Prediction
 from pasps.errors import InvalidError, PredictorError
 
 _log = logging.getLogger(__name__)
@@ -52,6 +52,11 @@ class _Forecast(msgspec.Struct):
 class _Model(msgspec.Struct):
     name: str
     least_samples: int
+
+
+class _Artifact(msgspec.Struct):
+    name: str
+    window: int | None
 
 
 class _Health(msgspec.Struct):
@@ -167,13 +172,16 @@ class PredictorClient:
     def __init__(self, address: Callable[[], str], model: str, *, token: str | None = None) -> None:
         """`address` gives the service's URL at the time of each request, or raises PredictorError saying why there is none.
 
+        `model` may be `MODEL@ARTIFACT`, which only /v2/forecast knows.
+
         Raises:
             InvalidError: a token that does not fit into a header.
         """
         if token and not (token.isascii() and token.isprintable() and " " not in token):
             raise InvalidError("predictor token: expected printable ASCII without spaces, got something else")
         self._address = address
-        self._model = model
+        self._model, _, artifact = model.partition(TRAINED)
+        self._artifact = artifact or None
         self._token = token
         self._least_samples: int | None = None
         self._learned = False
@@ -183,7 +191,7 @@ class PredictorClient:
 
     @property
     def least_samples(self) -> int | None:
-        """What /v1/models says of the model; asked for once, after the first answer to `predict`, or when it refuses."""
+        """What /v1/models, or /v1/artifacts, says of it; asked for once, after the first answer to `predict`, or when it refuses."""
         return self._least_samples
 
     async def predict(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
@@ -193,12 +201,17 @@ class PredictorClient:
             PredictorError: there is no answer, or it is not one.
         """
         url = ServiceUrl.parse(self._address())
+        if self._artifact is not None:
+            found = await self.predict_series({"": samples}, horizon, ())
+            if not found:
+                raise PredictorError(f"{_who(url)} says nothing of the series that it was asked for")
+            return found[""].mean
         question = {"model": self._model, "samples": list(samples), "horizon": horizon, "step_seconds": 1}
         status, body = await self._exchange(url, "/v1/predict", msgspec.json.encode(question))
         if 400 <= status < 500:
             await self._learn(url)  # perhaps the model needs more samples
-        elif not self._learned and (self._learning is None or self._learning.done()):
-            self._learning = asyncio.ensure_future(self._learn(url))
+        else:
+            self._learn_meanwhile(url)
         return tuple(read_body(status, body, _Predictions, _who(url)).predictions)
 
     async def predict_series(
@@ -215,11 +228,17 @@ class PredictorClient:
         names = list(series)  # they may be empty, or anything: the service is given their places
         asked = [{"id": str(place), "samples": list(series[name]), "step_seconds": 1} for place, name in enumerate(names)]
         question = {"model": self._model, "series": asked, "horizon": horizon, "quantiles": list(quantiles)}
+        if self._artifact is not None:
+            question["artifact"] = self._artifact
         status, body = await self._exchange(url, "/v2/forecast", msgspec.json.encode(question))
         if status == http.client.NOT_FOUND:
+            if self._artifact is not None:
+                raise PredictorError(f"{_who(url)} knows no trained models: it has no /v2/forecast")
             return await self._one_by_one(series, horizon)
         if 400 <= status < 500:
             await self._learn(url)
+        elif self._artifact is not None:
+            self._learn_meanwhile(url)
         answer = read_body(status, body, _Forecast, _who(url))
         return {
             names[int(one.id)]: Prediction(tuple(one.mean), dict(zip(answer.quantiles, map(tuple, one.cumulative_quantiles), strict=False)))
@@ -254,18 +273,27 @@ class PredictorClient:
             self._learning.cancel()
             await asyncio.wait([self._learning])
 
+    def _learn_meanwhile(self, url: ServiceUrl) -> None:
+        if not self._learned and (self._learning is None or self._learning.done()):
+            self._learning = asyncio.ensure_future(self._learn(url))
+
     async def _learn(self, url: ServiceUrl) -> None:
         if self._learned:
             return
         try:
             async with asyncio.timeout(LEARN_SECONDS):
-                status, body = await self._exchange(url, "/v1/models", None)
-            models = read_body(status, body, list[_Model], _who(url))
+                self._least_samples = await self._told(url)
         except (PredictorError, TimeoutError) as error:
-            _log.debug("%s/v1/models: %s; asked again with the next prediction", url, error)
+            _log.debug("what %s needs: %s; asked again with the next prediction", url, error)
             return
-        self._least_samples = {model.name: model.least_samples for model in models}.get(self._model)
         self._learned = True
+
+    async def _told(self, url: ServiceUrl) -> int | None:
+        if self._artifact is None:
+            models = read_body(*await self._exchange(url, "/v1/models", None), list[_Model], _who(url))
+            return {model.name: model.least_samples for model in models}.get(self._model)
+        artifacts = read_body(*await self._exchange(url, "/v1/artifacts", None), list[_Artifact], _who(url))
+        return {artifact.name: artifact.window for artifact in artifacts}.get(self._artifact)
 
     async def _exchange(self, url: ServiceUrl, route: str, body: bytes | None) -> tuple[int, bytes]:
         try:

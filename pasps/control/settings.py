@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pasps.config import OPTIONS_PREFIX, check, merged
+from pasps.control.policies import policy_named
 from pasps.control.situation import PolicySettings
 
 _MOST_FORECAST_SECONDS = 5.0
+USUAL_INTERVAL_SECONDS = 30.0
+"""td, where neither the configuration nor the policy says another."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElasticSettings:
     """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started.
+
+    `predictor` may be `MODEL@ARTIFACT`, a model that was trained; `artifacts` is the directory in which a child process finds them.
 
     `options` are those of the policy by field, as they were given: the policy checks them, once it is known.
     """
@@ -25,17 +30,18 @@ class ElasticSettings:
     predictor_token: str | None
     forecast_seconds: float
     plan: PolicySettings
+    artifacts: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_config(cls, conf: Mapping[str, Any]) -> ElasticSettings:
-        """Read `conf`; what it leaves out has its default.
+        """Read `conf`; what it leaves out has its default, and the interval is that of the policy which it names.
 
         Raises:
-            ConfigError: an unknown or ill-typed key.
+            ConfigError: an unknown or ill-typed key, or a policy that there is not.
         """
         conf = merged(check(conf, "configuration"))
-        seconds = float(conf["pasps.interval.secs"])
+        seconds = usual_interval(conf["pasps.policy"]) if conf["pasps.interval.secs"] is None else float(conf["pasps.interval.secs"])
         deadline = conf["pasps.predictor.timeout.secs"]
         return cls(
             policy=conf["pasps.policy"],
@@ -52,5 +58,16 @@ class ElasticSettings:
                 drain_seconds=conf["pasps.drain.secs"],
                 static_replicas=conf["pasps.static.replicas"],
             ),
+            artifacts=conf["pasps.predictor.artifacts"],
             options={name.removeprefix(OPTIONS_PREFIX): value for name, value in conf.items() if name.startswith(OPTIONS_PREFIX)},
         )
+
+
+def usual_interval(policy: str | None) -> float:
+    """td under that policy, unless it is configured; None: nobody chose one.
+
+    Raises:
+        ConfigError: there is no such policy.
+    """
+    own = None if policy is None else policy_named(policy).needs.interval_seconds
+    return USUAL_INTERVAL_SECONDS if own is None else own

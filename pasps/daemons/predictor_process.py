@@ -60,13 +60,18 @@ class PredictorProcess:
     is its own, so that Ctrl-C reaches it through `close` alone, and so that nothing of it is left when it dies.
     """
 
-    def __init__(self, clock: Clock, *, log_path: Path | None = None, command: Sequence[str] = COMMAND) -> None:
-        """Its standard error is appended to `log_path`; without one it is dropped, or shown when this module logs at DEBUG."""
+    def __init__(
+        self, clock: Clock, *, log_path: Path | None = None, artifacts: str | None = None, command: Sequence[str] = COMMAND
+    ) -> None:
+        """Its standard error is appended to `log_path`; without one it is dropped, or shown when this module logs at DEBUG.
+
+        `artifacts`: the directory of trained models that it is given.
+        """
         self.state = "STARTING"
         self.token = secrets.token_urlsafe(32)
         self._clock = clock
         self._log_path = log_path
-        self._command = [sys.executable, *command]
+        self._command = [sys.executable, *command, *(() if artifacts is None else (f"--artifacts={artifacts}",))]
         self._process: subprocess.Popen[bytes] | None = None
         self._url: str | None = None
         self._probe = PredictorClient(lambda: str(self._url), "", token=self.token)

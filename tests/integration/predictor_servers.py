@@ -60,7 +60,7 @@ class Server:
         call = Call(line, headers, await reader.readexactly(int(headers.get("content-length", "0"))), writer)
         self.calls.append(call)
         left = asyncio.ensure_future(reader.read())  # the client's end of the connection ends what is done for it
-        answer = asyncio.ensure_future(self.models(call) if "/v1/models" in line else self.manner(call))
+        answer = asyncio.ensure_future(self.models(call) if "GET /v1/" in line else self.manner(call))
         await asyncio.wait([left, answer], return_when=asyncio.FIRST_COMPLETED)
         for task in (left, answer):
             task.cancel()
@@ -112,6 +112,11 @@ def lists(least: int) -> Manner:
     """What GET /v1/models answers."""
     rest = {"about": "", "parameters": {}, "most_samples": 1000}
     return says([{"name": name, "least_samples": least, **rest} for name in ("basic", "ann")])
+
+
+def lists_artifacts(**windows: int | None) -> Manner:
+    """What GET /v1/artifacts answers."""
+    return says([{"name": name, "window": window, "model": "gru"} for name, window in windows.items()])
 
 
 async def hangs(call: Call) -> None:

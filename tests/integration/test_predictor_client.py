@@ -32,6 +32,7 @@ from tests.integration.predictor_servers import (
     leaves,
     leaves_in_the_middle,
     lists,
+    lists_artifacts,
     predicts,
     resets,
     says,
@@ -316,3 +317,64 @@ def test_what_is_no_forecast_of_series_is_refused(body: bytes) -> None:
                 await client_of(server).predict_series({"": [1.0]}, HORIZON, ())
 
     asyncio.run(main())
+
+
+# ---- what was trained
+
+
+ANSWER = {"id": "0", "mean": GOOD, "cumulative_quantiles": []}
+
+
+def trained_client(server: Server) -> PredictorClient:
+    return PredictorClient(lambda: server.url, "gru@mine")
+
+
+def test_what_was_trained_is_asked_for_by_its_name_and_its_window_is_learned() -> None:
+    async def main() -> None:
+        async with serving(says({"quantiles": [], "series": [ANSWER]}), lists_artifacts(other=9, mine=48, bad=None)) as server:
+            client = trained_client(server)
+            assert await client.predict(SAMPLES, HORIZON) == GOOD
+            await until(lambda: client.least_samples == 48, "window")
+            assert (await client.predict_series({"": SAMPLES}, HORIZON, (0.5,)))[""].mean == GOOD
+            await client.close()
+            assert sorted(call.line.split()[1] for call in server.calls) == ["/v1/artifacts", "/v2/forecast", "/v2/forecast"]
+            questions = [json.loads(call.body) for call in server.calls if call.body]
+            assert [(asked["model"], asked["artifact"]) for asked in questions] == [("gru", "mine")] * 2
+
+    run(main)
+
+
+def test_fewer_samples_than_its_window_are_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        refuses = says({"detail": "series[0].samples: artifact 'mine' needs its window of 48"}, "422 Unprocessable Content")
+        async with serving(refuses, lists_artifacts(mine=48)) as server:
+            client = trained_client(server)
+            made = await forecast(Forecaster(client, "gru@mine", DEADLINE_SECONDS), 1.0)
+            assert (made.source, made.why) == ("basic", "the model 'gru@mine' needs 48 samples, there are 4")
+            await client.close()
+        assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+    run(main)
+
+
+UNTRAINED = {
+    "no such page": (says(b"", "404 Not Found"), "knows no trained models: it has no /v2/forecast"),
+    "nothing of it": (says({"quantiles": [], "series": []}), "says nothing of the series that it was asked for"),
+    "another series": (
+        says({"quantiles": [], "series": [{"id": "7", "mean": [1], "cumulative_quantiles": []}]}),
+        "says nothing of the series that it was asked for",
+    ),
+    "no such artifact": (says({"detail": "artifact: there is no 'mine'"}, "422 Unprocessable Content"), "there is no .*mine"),
+}
+
+
+@pytest.mark.parametrize(("manner", "reason"), UNTRAINED.values(), ids=UNTRAINED)
+def test_a_service_that_does_not_have_it_is_a_failure_in_words(manner: Manner, reason: str) -> None:
+    async def main() -> None:
+        async with serving(manner, lists_artifacts()) as server:
+            client = trained_client(server)
+            with pytest.raises(PredictorError, match=reason):
+                await client.predict(SAMPLES, HORIZON)
+            await client.close()
+
+    run(main)

@@ -6,6 +6,7 @@ They are checked as all keys of the configuration are, and the tables of the doc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,11 +14,14 @@ import msgspec
 from pasps.config import OPTIONS_PREFIX, Key
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError
-from pasps.options import NoOptions, as_typed, nearest_option, option
+from pasps.options import NoOptions, as_typed, files_of, nearest_option, option
 from pasps.options import keys_of as keys_of_options
 
-__all__ = ["GENERAL", "NoOptions", "ignored", "keys_of", "option", "options_of", "written"]
+__all__ = ["GENERAL", "HOW_CHANGED", "NoOptions", "files_of", "ignored", "keys_of", "option", "options_of", "text_of", "written"]
 
+HOW_CHANGED = "How changes are made: `pool` activates replicas, `restart` is what Storm's rebalance does"
+"""Of the option `reconfigure` of a policy whose changes were restarts where it comes from; its plan has the value."""
+_MOST_BYTES = 256 << 10
 GENERAL: Mapping[str, tuple[str, str]] = {
     "target": ("target_utilisation", "pasps.target.utilisation"),
     "drain_seconds": ("drain_seconds", "pasps.drain.secs"),
@@ -44,7 +48,7 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
     Raises:
         ConfigError: the policy has no such option (with the nearest name, or all of them), or it does not take that value.
     """
-    keys = keys_of(options)
+    keys, files = keys_of(options), files_of(options)
     for name, value in given.items():
         key = keys.get(name)
         if key is None:
@@ -52,9 +56,28 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
         if not key.accepts(value):
             expected = f"must be {key.expected()}, got {value!r} ({type(value).__name__})"
             raise ConfigError(key.name, expected, where=f"policy {policy!r}")
+    given = {name: text_of(keys[name].name, value) if name in files else value for name, value in given.items()}
     general = {name: getattr(settings, at) for name, (at, _) in GENERAL.items() if name in keys}
     found = {name: value for name, value in general.items() if value is not None and keys[name].accepts(value)} | dict(given)
     return options(**{name: as_typed(keys[name], value) for name, value in found.items()})
+
+
+def text_of(key: str, value: str | None) -> str | None:
+    """What is in the file that an option is set to; or that text itself, as records have it, which begins with a brace. Blocks.
+
+    Raises:
+        ConfigError: there is no such file, or it is too much for every record to have it.
+    """
+    if value is None or value.lstrip().startswith("{"):
+        return value
+    path = Path(value)
+    try:
+        size, text = path.stat().st_size, path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(key, f"names a file that cannot be read: {error}") from error
+    if size > _MOST_BYTES:
+        raise ConfigError(key, f"names a file of {size:,} bytes, at most {_MOST_BYTES:,} are taken, since every decision's record has them")
+    return text
 
 
 def ignored(options: type, settings: PolicySettings) -> list[str]:

@@ -22,6 +22,11 @@ class Options:
     most: int | None = option(None, "how many", least=1)
 
 
+@dataclass(frozen=True)
+class FromFile:
+    table: str | None = option(None, "what to do", file=True)
+
+
 def made(at: Any) -> Any:
     raise NotImplementedError
 
@@ -153,6 +158,7 @@ def test_whom_it_addresses_decides_what_its_bolt_is(receivers: Any, keyed: bool,
         ({"receivers": "all"}, "expected receivers of 'any', 'replica' or 'task', got 'all'"),
         ({"observer": made, "receivers": "any"}, "who looks at what a replica executed must name it; give it receivers='replica'"),
         ({"options": int}, "expected a frozen dataclass of options, got <class 'int'>"),
+        ({"options": FromFile}, "option 'table' is a file, which nobody reads for a grouping; let it be a text"),
     ],
 )
 def test_a_record_that_cannot_be_is_refused_where_it_is_made(change: dict[str, Any], said: str) -> None:

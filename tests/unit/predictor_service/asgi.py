@@ -6,17 +6,22 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp, Message
 
 from predictor_service.app import create_app
+from predictor_service.errors import PredictorError
+from predictor_service.fit_loop import answered
 from predictor_service.fitting import Fitting
 from predictor_service.forecast import Forecast, forecast
+from predictor_service.job import Job
 from predictor_service.lane import ClientGone
 from predictor_service.model import Model
 from predictor_service.settings import Settings
 from predictor_service.sums import forecast_sums
+from predictor_service.trained.artifacts import Place
 
 STALLS = b"stalls"
 
@@ -40,6 +45,23 @@ class FittingHere(Fitting):
         if levels is not None:
             return forecast_sums(model, samples, horizon, step_seconds, levels)
         return forecast(model, samples, horizon, step_seconds)
+
+    async def trained_forecast(
+        self,
+        artifact: Place,
+        model: str,
+        samples: Sequence[float],
+        horizon: int,
+        step_seconds: float,
+        client_gone: ClientGone,
+        levels: tuple[float, ...],
+    ) -> Forecast:
+        if self.error is not None:
+            raise self.error
+        answer = answered(Job(model, samples, horizon, step_seconds, 60.0, levels, artifact))
+        if isinstance(answer, PredictorError):
+            raise answer
+        return answer
 
 
 @dataclass(frozen=True)
@@ -106,8 +128,8 @@ class Client:
         return Answer(sent[0]["status"], got, b"".join(message.get("body", b"") for message in sent[1:]))
 
 
-def client(*, error: Exception | None = None, token: str | None = None) -> Client:
-    settings = Settings(workers=1, token=token)
+def client(*, error: Exception | None = None, token: str | None = None, artifacts: Path | None = None) -> Client:
+    settings = Settings(workers=1, token=token, artifacts=artifacts)
     fitting = FittingHere(settings)
     fitting.error = error
     return Client(create_app(settings, fitting))

@@ -32,8 +32,10 @@ def test_without_options_the_service_has_its_defaults(became: list[list[str]]) -
 
 
 def test_options_are_handed_on() -> None:
-    words = module.command(parsed("--host", "::1", "--port", "0", "--workers", "3", "--fit-timeout", "2.5", "--end-with-stdin"))
-    assert words[3:] == ["--host=::1", "--port=0", "--workers=3", "--fit-timeout=2.5", "--end-with-stdin"]
+    words = module.command(
+        parsed("--host", "::1", "--port", "0", "--workers", "3", "--fit-timeout", "2.5", "--artifacts", "made", "--end-with-stdin")
+    )
+    assert words[3:] == ["--host=::1", "--port=0", "--workers=3", "--fit-timeout=2.5", "--artifacts=made", "--end-with-stdin"]
 
 
 def test_a_token_is_not_seen_in_the_list_of_processes(became: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:

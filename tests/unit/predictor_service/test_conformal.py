@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from itertools import accumulate
 
 import pytest
@@ -146,3 +147,15 @@ def test_where_errors_are_not_known_it_is_said() -> None:
     assert "nothing is known of the model's errors" in forecast_sums(MODELS["lr"], [1.0, 2.0], 3, 1.0, [0.9]).warnings[-1]
     assert "stretched from shorter sums" in forecast_sums(MODELS["ses"], noise(1, 40), 30, 1.0, [0.9]).warnings[-1]
     assert forecast_sums(MODELS["ses"], noise(1, 400), 30, 1.0, [0.9]).warnings == []
+
+
+def test_quantiles_come_from_the_past_that_a_model_tells() -> None:
+    """It says that it was wrong by 10 each time, so that is what is added."""
+
+    def backtest(samples: Sequence[float], origins: Sequence[int], horizon: int, step_seconds: float) -> list[list[float]]:
+        return [[value - 10 for value in samples[known : known + horizon]] + [0.0] * (known + horizon - len(samples)) for known in origins]
+
+    model = Model(name="told", about="", predict=lambda samples, horizon, step_seconds: [50.0] * horizon, backtest=backtest)
+    made = forecast_sums(model, wave(1, 200), 3, 1.0, [0.1, 0.9])
+    assert made.predictions == [50.0] * 3
+    assert made.cumulative_quantiles == [pytest.approx([60.0, 120.0, 180.0])] * 2

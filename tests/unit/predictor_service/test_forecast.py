@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from predictor_service.errors import ModelError
-from predictor_service.forecast import Forecast, forecast
-from predictor_service.model import Model
+from predictor_service.forecast import Forecast, forecast, past_forecasts
+from predictor_service.model import Backtest, Model
 
 SAMPLES = [1.0, 2.0, 3.0]
 
@@ -86,3 +86,38 @@ def test_warnings_of_a_fit_are_told_once_and_those_for_developers_not_at_all() -
 def test_the_step_reaches_the_model() -> None:
     model = Model(name="clock", about="", predict=lambda samples, horizon, step_seconds: [step_seconds] * horizon)
     assert forecast(model, SAMPLES, 2, 30.0).predictions == [30.0, 30.0]
+
+
+# ---- what it would have said
+
+
+def looking_back(backtest: Backtest | None) -> Model:
+    """As now; its own account of the past may be another."""
+    return Model(name="told", about="", predict=lambda samples, horizon, step_seconds: [samples[-1]] * horizon, backtest=backtest)
+
+
+def test_the_past_of_a_model_is_fitted_anew_or_told_by_it() -> None:
+    samples = [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert past_forecasts(looking_back(None), samples, [2, 4], 2, 1.0) == [[2.0, 2.0], [4.0]]
+    told = looking_back(lambda samples, origins, horizon, step_seconds: [[10.0 * known] * horizon for known in origins])
+    assert past_forecasts(told, samples, [2, 4], 2, 1.0) == [[20.0, 20.0], [40.0, 40.0]]
+    assert past_forecasts(told, samples, [], 2, 1.0) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ([[1.0, 1.0]], "expected 2 past forecasts of 2 steps"),
+        ([[1.0], [1.0]], "expected 2 past forecasts of 2 steps"),
+        ([[1.0, 1.0], [1.0, math.nan]], "NaN or infinity"),
+        ([["a", 1.0], [1.0, 1.0]], "failed on this input: ValueError"),
+    ],
+)
+def test_a_past_that_is_none_is_the_models_error(said: list[list[float]], told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        past_forecasts(looking_back(lambda samples, origins, horizon, step_seconds: said), SAMPLES, [1, 2], 2, 1.0)
+
+
+def test_a_past_below_zero_or_beyond_all_is_bounded() -> None:
+    told = looking_back(lambda samples, origins, horizon, step_seconds: [[-1.0, 1e9]])
+    assert past_forecasts(told, SAMPLES, [1], 2, 1.0) == [[0.0, 3000.0]]

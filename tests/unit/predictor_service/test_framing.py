@@ -8,9 +8,10 @@ import socket
 import pytest
 
 from predictor_service.errors import ModelError
-from predictor_service.fit_loop import Job, answered
+from predictor_service.fit_loop import answered
 from predictor_service.forecast import Forecast
 from predictor_service.framing import Unpacker, packed, receive
+from predictor_service.job import Job
 
 JOB = Job("lr", [1.0, 2.0, 3.0], 2, 1.0, 15.0)
 

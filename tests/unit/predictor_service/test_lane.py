@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from predictor_service.errors import ClientGoneError, FitProcessLostError, FitTimeoutError, ModelError, UnavailableError
-from predictor_service.fit_loop import Job
 from predictor_service.fit_process import FitProcess, ForkServer
 from predictor_service.forecast import Forecast
+from predictor_service.job import Job
 from predictor_service.lane import Lane, Limits
 
 JOB = Job("rf", [1.0], 1, 1.0, 15.0)

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 
 import pytest
 
@@ -47,8 +48,15 @@ def test_the_built_in_models_are_always_among_all() -> None:
     assert builtin_models().items() <= all_models().items()
 
 
+@pytest.mark.skipif(find_spec("statsforecast") is not None, reason="statsforecast is installed here")
+def test_a_model_whose_library_is_not_installed_is_not_there_and_says_why() -> None:
+    assert "autoets" not in builtin_models()
+    with pytest.raises(InvalidRequestError, match=r"'autoets' needs statsforecast, .*: pip install 'pasps\[statsforecast\]'"):
+        find(builtin_models(), "autoets")
+
+
 def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
-    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ar, auto, basic"):
+    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ann-published, ar, auto, basic"):
         find(builtin_models(), "linear")
     with pytest.raises(InvalidRequestError, match="no 'RIGDE'; did you mean 'ridge'"):
         find(builtin_models(), "RIGDE")
@@ -56,7 +64,7 @@ def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
 
 def test_a_name_that_is_too_long_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *given, n: pytest.fail("compared"))
-    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ar, auto, basic"):
+    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ann-published, ar, auto, basic"):
         find(builtin_models(), "r" * 65)
 
 

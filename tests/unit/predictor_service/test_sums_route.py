@@ -67,8 +67,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**GOOD, "quantiles": [90]}, "quantiles[0]: expected a number between 0 and 1; got 90"),
     ({**GOOD, "quantiles": 0.9}, "quantiles: expected a list of up to 19 numbers between 0 and 1"),
     ({**GOOD, "quantile": [0.9]}, "'quantile': no such field; did you mean 'quantiles'?"),
-    ({**GOOD, "artifact": "mine"}, "artifact: there is no trained model \"mine\": this service keeps none; leave 'artifact' out"),
-    ({**GOOD, "artifact": 3}, "artifact: expected the name of a trained model, or null; got 3"),
+    ({**GOOD, "artifact": "mine"}, "artifact: there is no 'mine': this service was given no artifacts; start it with --artifacts DIR"),
+    ({**GOOD, "artifact": 3}, "artifact: expected the name of a trained model, as GET /v1/artifacts lists them, or null; got 3"),
+    ({**GOOD, "model": None}, "model: missing; expected the name of a model, as GET /v1/models lists them"),
+    ({**GOOD, "model": "bigru"}, "model: 'bigru' is trained beforehand; name an 'artifact' of POST /v2/forecast"),
     ({**GOOD, "model": "sess"}, "model: there is no 'sess'; did you mean 'ses'?"),
     ({**GOOD, "model": "ar", "series": [ONE, {"id": "b", "samples": [1]}]}, "series[1].samples: model 'ar' needs at least 8, got 1"),
 ]
@@ -109,7 +111,7 @@ def test_requests_are_counted_once_and_fits_by_series() -> None:
 
 def test_the_openapi_page_shows_what_is_sent_and_answered() -> None:
     operation = client().get("/openapi.json").json["paths"]["/v2/forecast"]["post"]
-    assert operation["requestBody"]["content"]["application/json"]["schema"]["required"] == ["series", "horizon", "model"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["required"] == ["series", "horizon"]
     assert operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/ForecastReply")
 
 
