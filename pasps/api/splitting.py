@@ -245,7 +245,9 @@ def grouping_type_named(name: str, ours: Mapping[str, str]) -> GroupingType:
         try:
             found: object = point.load()
         except Exception as error:  # somebody else's module runs here
-            raise GroupingError(f"grouping {name!r}: {point.value} does not load: {error!r}") from error
+            whose = f" of the package {point.dist.name!r}" if point.dist is not None else ""
+            cure = "mend that package, or install what it imports"
+            raise GroupingError(f"grouping {name!r}: {point.value}{whose} does not load: {error!r}; {cure}") from error
         if not isinstance(found, GroupingType):
             raise GroupingError(f"grouping {name!r}: {point.value} is {shown(found)}, no pasps.groupings.GroupingType")
         return found

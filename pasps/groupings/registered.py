@@ -5,8 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pasps.api.splitting import Carrying, GroupingType, Pick, Row, Sender, TargetView
+from pasps.api.splitting import Carrying, GroupingType, Observer, Pick, Receiver, Row, Sender, TargetView
 from pasps.errors import GroupingError, shown
+
+
+def checked_observer(type: GroupingType, at: Receiver) -> Observer:
+    """The observer of a `GroupingType` at a task.
+
+    Raises:
+        GroupingError: what was made cannot do what it is for.
+    """
+    assert type.observer is not None
+    observer = type.observer(at)
+    _check_methods(f"component {at.target!r}, grouping {type.name!r}", "observer", observer, ["executed", "heard"])
+    return observer
+
+
+def _check_methods(where: str, role: str, made: object, needed: Sequence[str]) -> None:
+    missing = [name for name in needed if not callable(getattr(made, name, None))]
+    if missing:
+        raise GroupingError(f"{where}: {shown(made)} has no {' and no '.join(missing)}(); its {role} needs one")
 
 
 class CheckedSplitter:
@@ -26,15 +44,16 @@ class CheckedSplitter:
         self._observed = type.observer is not None
         self._allowed: frozenset[int] = frozenset()
         needed = ["split", "refresh"] + (["heard"] if type.observer is not None else [])
-        missing = [name for name in needed if not callable(getattr(self._splitter, name, None))]
-        if missing:
-            raise GroupingError(f"{self._where}: {shown(self._splitter)} has no {' and no '.join(missing)}(); its splitter needs one")
+        _check_methods(self._where, "splitter", self._splitter, needed)
+        self._missed: TargetView | None = None  # a view that it could not take
         self.heard: Callable[[int, bytes], None] | None = getattr(self._splitter, "heard", None)
 
     def refresh(self, view: TargetView) -> None:
         """See `Splitter`."""
         self._allowed = frozenset(range(view.tasks) if self._by_task else view.active)
+        self._missed = view
         self._splitter.refresh(view)
+        self._missed = None
 
     def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
         """See `Splitter`.
@@ -42,6 +61,8 @@ class CheckedSplitter:
         Raises:
             GroupingError: some row has no receiver, or what should be one is none.
         """
+        if self._missed is not None:  # what it knows is not so any more
+            self.refresh(self._missed)
         picks = self._splitter.split(rows)
         if not isinstance(picks, list):
             raise self._wrong(picks, "expected a list of pairs of a task index and the rows that it gets")

@@ -16,7 +16,7 @@ from pasps.groupings.load_aware import LoadAwareSplitter
 from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
 from pasps.groupings.load_aware_storm import LoadAwareStormSplitter
 from pasps.groupings.osg import OsgObserver, OsgSplitter
-from pasps.groupings.registered import CheckedSplitter
+from pasps.groupings.registered import CheckedSplitter, checked_observer
 from pasps.groupings.shuffle import AllSplitter, DirectSplitter, GlobalSplitter, RandomSplitter, ShuffleSplitter
 
 
@@ -80,7 +80,10 @@ def make_observer(edge: Edge, fields: tuple[str, ...], index: int, send: Callabl
     """The observer at task `index` of the edge's target; what it tells goes through `send`, with the sender, or None for all.
 
     Of an edge whose grouping is `observed` alone.
+
+    Raises:
+        GroupingError: a type whose observer is none.
     """
     spec = edge.grouping
     at = Receiver(edge.source, edge.stream, edge.target, fields, spec.fields, spec.options, index, send)
-    return OsgObserver(at) if spec.type is None or spec.type.observer is None else spec.type.observer(at)
+    return OsgObserver(at) if spec.type is None else checked_observer(spec.type, at)

@@ -6,7 +6,7 @@ Called by the executors; calls the groupings and `Target.send`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import Kind
@@ -134,9 +134,10 @@ class Emitter:
             for i in range(len(batch.rows)):
                 self.route(port, batch.part(i, i + 1))
             return
-        self._fail(batch, error)
+        self.fail(batch, error)
 
-    def _fail(self, batch: Batch, error: BaseException) -> None:
+    def fail(self, batch: Batch, error: BaseException) -> None:
+        """Report why these rows get nowhere, and fail them."""
         self._report(batch.source, error)
         self._acks.fail_batch(batch)
 
@@ -153,7 +154,11 @@ class Emitter:
         return found
 
     def confirm(self, deliveries: list[Delivery], row: Row) -> list[Delivery]:
-        """Receivers of one row that were chosen a while ago: in place of one that takes nothing any more, another."""
+        """Receivers of one row that were chosen a while ago: in place of one that takes nothing any more, another.
+
+        Raises:
+            BaseException: what a grouping of the user's raised that had to choose another.
+        """
         found: list[Delivery] = []
         for lane, task, pick in deliveries:
             if lane.targets[task] not in lane.open:
@@ -168,9 +173,9 @@ class Emitter:
         """
         if self.trial is not None and len(deliveries) > 1 and (stuck := self._stuck(port, deliveries, batch.rows)):
             for i, error in stuck.items():
-                self._fail(batch.part(i, i + 1), error)
+                self.fail(batch.part(i, i + 1), error)
             place = {old: new for new, old in enumerate(i for i in range(len(batch.rows)) if i not in stuck)}
-            picked = [(lane, task, [place[i] for i in _positions(pick, len(batch.rows)) if i in place]) for lane, task, pick in deliveries]
+            picked = [(lane, task, _kept(pick, len(batch.rows), place)) for lane, task, pick in deliveries]
             deliveries = [(lane, task, pick) for lane, task, pick in picked if pick]
             batch = batch.without(stuck)
         if batch.roots is None or batch.edges is None:
@@ -348,8 +353,37 @@ class Emitter:
                 self._offer(lane, batch)
                 continue
             if batch.rows:  # else it is a payload for one who does not take it any more
-                for task, pick in lane.splitter.split(batch.rows):
-                    self._offer_picked(lane, pick, batch.select(pick).to(lane.edge, task))
+                self._choose_anew(lane, batch)
+
+    def _choose_anew(self, lane: Lane, batch: Batch) -> None:
+        """Copies of rows whose receiver is none any more: each goes to one other, the first that the splitter names for it now."""
+        count = len(batch.rows)
+        try:
+            parts = lane.splitter.split(batch.rows)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a grouping of the user's: costs the tuples that it concerns
+            if count == 1:
+                self.fail(batch, error)
+            else:
+                for i in range(count):
+                    self._choose_anew(lane, batch.part(i, i + 1))
+            return
+        left = {i: i for i in range(count)}
+        for task, pick in parts:
+            chosen = pick if lane.splitter.fan == 1 else _kept(pick, count, left)
+            for i in _positions(chosen, count):
+                left.pop(i, None)
+            if chosen is None or isinstance(chosen, slice) or chosen:
+                self._offer_picked(lane, chosen, batch.select(chosen).to(lane.edge, task))
+
+
+def _kept(pick: Pick, size: int, places: Mapping[int, int]) -> list[int]:
+    """What was picked of the rows that have a place, at their places, with the payloads of those."""
+    kept = [i for i in _positions(pick, size) if i in places]
+    if not isinstance(pick, Carrying):
+        return [places[i] for i in kept]
+    return Carrying([places[i] for i in kept], {places[i]: pick.payloads[i] for i in kept if i in pick.payloads})
 
 
 def _positions(pick: Pick, size: int) -> list[int]:

@@ -290,7 +290,7 @@ class Hosting:
             executor.settler = Settler(*settled)
             executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
             return
-        executor.settler = ObservedSettler(*settled, executor.inbox, executor.slots)
+        executor.settler = ObservedSettler(*settled, executor.inbox, lambda task: self.residents.slots.get((plan.id, task)))
         way = make_way(plan, executor.settler.default, origins, warn, sample)
         executor.way = ObservedWay(way, self.clock, executor.blocking if plan.execution == "inline" else None)
 

@@ -118,7 +118,7 @@ class ObservedWay(Way):
 class ObservedSettler(Settler):
     """Shows what it has settled to the observers of its task, and has them hear what was carried."""
 
-    __slots__ = ("_inbox", "_slots")
+    __slots__ = ("_inbox", "_slot_of")
 
     def __init__(
         self,
@@ -129,12 +129,12 @@ class ObservedSettler(Settler):
         origins: dict[int, Origin],
         tell: TellFailure,
         inbox: ObservedInbox,
-        slots: dict[int, TaskSlot],
+        slot_of: Callable[[int], TaskSlot | None],
     ) -> None:
-        """`slots` are those of the replica, by task."""
+        """`slot_of` finds a task of the bolt in this worker: one whose call is settled here may be another replica's by then."""
         super().__init__(emitter, acks, ids, meter, origins, tell)
         self._inbox = inbox
-        self._slots = slots
+        self._slot_of = slot_of
         inbox.hear = self._hear
 
     def settle(self, slot: TaskSlot, batch: Batch, outcome: Outcome) -> None:
@@ -150,7 +150,7 @@ class ObservedSettler(Settler):
         self._inbox.settled(len(batch.rows))
 
     def _hear(self, payload: Payload) -> None:
-        slot = self._slots.get(payload.task)
+        slot = self._slot_of(payload.task)
         observer = None if slot is None else slot.observers.get(payload.edge)
         if slot is not None and observer is not None:
             self._show(slot, observer.heard, payload.source, payload.payload)

@@ -82,7 +82,7 @@ def test_without_a_package_the_type_itself_will_do() -> None:
         ("osg", r"write Grouping\.osg\(\.\.\.\)"),
         ("custom", r"write Grouping\.custom\(\.\.\.\)"),
         ("patial_key", r"did you mean Grouping\.partial_key\(\.\.\.\)\?"),
-        ("gone", r"grouping 'gone': no\.such\.module:GROUPING does not load: ModuleNotFoundError"),
+        ("gone", r"grouping 'gone': no\.such\.module:GROUPING does not load: ModuleNotFoundError\(.*\); mend that package, or install"),
         ("number", r"grouping 'number': .*:NO_TYPE is 3, no pasps\.groupings\.GroupingType"),
     ],
 )
