@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate
 from math import ceil, exp, log, sqrt
@@ -19,6 +20,7 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import Kind
 from pasps.api.splitting import Carrying, Observer, Pick, Splitter, TargetView
+from pasps.errors import GroupingError
 from pasps.groupings.load import LoadTable
 from pasps.groupings.registry import make_observer, make_splitter
 from pasps.groupings.shuffle import ShuffleSplitter
@@ -105,10 +107,11 @@ class _Worker:
 class _Watch:
     """The observer of an edge at a station, and the payloads that are on the way to it, each behind so many tuples of the edge."""
 
-    __slots__ = ("_carried", "_done", "_observer", "_sent")
+    __slots__ = ("_carried", "_done", "_failed", "_observer", "_sent")
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, failed: Callable[[Exception], GroupingError]) -> None:
         self._observer = observer
+        self._failed = failed
         self._sent = self._done = 0
         self._carried: deque[tuple[int, int, bytes]] = deque()
 
@@ -121,12 +124,15 @@ class _Watch:
 
     def executed(self, row: tuple[int, ...], count: int, seconds: float) -> None:
         """So many were executed."""
-        for _ in range(count):
-            self._observer.executed(row, seconds)
-            self._done += 1
-            while self._carried and self._carried[0][0] <= self._done:
-                _, sender, payload = self._carried.popleft()
-                self._observer.heard(sender, payload)
+        try:
+            for _ in range(count):
+                self._observer.executed(row, seconds)
+                self._done += 1
+                while self._carried and self._carried[0][0] <= self._done:
+                    _, sender, payload = self._carried.popleft()
+                    self._observer.heard(sender, payload)
+        except Exception as error:  # somebody else's code
+            raise self._failed(error) from error
 
 
 class _Station:
@@ -219,6 +225,12 @@ class _Bolt:
         edge = self.inputs[place]
         return Edge(place, edge.source, edge.stream, self.id, edge.grouping)
 
+    def failed(self, place: int, role: str, error: Exception) -> GroupingError:
+        """What to say of what a grouping's part raised."""
+        where = f"component {self.id!r}, stream {self.inputs[place].stream!r} of {self.inputs[place].source!r}"
+        said = f"{where}: in simulation the {role} of {self.inputs[place].grouping} raised {error!r}"
+        return GroupingError(f"{said}; rows have nothing but key fields there, each the number of the event's class")
+
     def row(self, root: _Root, place: int) -> tuple[int, ...]:
         """A tuple as the grouping of that input sees it: the key fields, each of them the event's class."""
         return (root.kind,) * self.widths[place]
@@ -295,6 +307,7 @@ class Model:
         self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
         self._coming: tuple[float, int] | None = None
         self._over = self._wakes = False
+        self._spoilt: GroupingError | None = None
         self.table = graph.table()
         self._homes = {name: [self._by_id[place] for place in self.table.components[name].places] for name in graph.spouts}
         self._place(self.table)
@@ -313,11 +326,21 @@ class Model:
         return self.time
 
     def run(self, until: float) -> None:
-        """Everything up to then."""
+        """Everything up to then.
+
+        Raises:
+            GroupingError: somebody else's grouping raised; whoever asks again is told again, since what it was to do is missing.
+        """
+        if self._spoilt is not None:
+            raise self._spoilt
         heap = self._heap
-        while heap and heap[0][0] <= until:
-            self.time, _, act, a, b, c = heappop(heap)
-            act(a, b, c)
+        try:
+            while heap and heap[0][0] <= until:
+                self.time, _, act, a, b, c = heappop(heap)
+                act(a, b, c)
+        except GroupingError as error:
+            self._spoilt = error
+            raise
         self.time = max(self.time, until)
 
     @property
@@ -409,12 +432,18 @@ class Model:
             if bolt.one_queue and not self._exact:  # whole: parts of parcels would be as many as events in the end
                 self._put(min(targets, key=self._ahead), root, count, place, -1, worker)
                 continue
-            for index, picked in self._splitter(bolt, place, worker).split([bolt.row(root, place)] * count):
+            for index, picked in self._split(bolt, place, worker, [bolt.row(root, place)] * count):
                 station = bolt.stations[index]
                 part = count if picked is None else len(range(*picked.indices(count))) if isinstance(picked, slice) else len(picked)
                 if observed:
                     self._watch(station, place).sent(part, picked, worker.number)
                 self._put(station, root, part, place, -1, worker)
+
+    def _split(self, bolt: _Bolt, place: int, worker: _Worker, rows: list[tuple[int, ...]]) -> list[tuple[int, Pick]]:
+        try:
+            return self._splitter(bolt, place, worker).split(rows)
+        except Exception as error:  # somebody else's code: where they run live it would cost a tuple, and be told
+            raise bolt.failed(place, "splitter", error) from error
 
     def _watch(self, station: _Station, place: int) -> _Watch:
         bolt, watch = station.bolt, station.watches.get(place)
@@ -426,15 +455,19 @@ class Model:
                 heard = getattr(splitter, "heard", None)
                 if edge == place and heard is not None and sender in (None, number):
                     wait = self.cost.hop if number == station.worker.number else self.cost.hop + self.cost.between
-                    self._at(self.time + wait, self._heard, heard, station.index, payload)
+                    self._at(self.time + wait, self._heard, heard, (bolt, place, station.index), payload)
 
         edge = bolt.edge(place)
-        station.watches[place] = watch = _Watch(make_observer(edge, edge.grouping.fields, station.index, tell))
+        observer = make_observer(edge, edge.grouping.fields, station.index, tell)
+        station.watches[place] = watch = _Watch(observer, partial(bolt.failed, place, "observer"))
         return watch
 
-    @staticmethod
-    def _heard(heard: Callable[[int, bytes], None], index: int, payload: bytes) -> None:
-        heard(index, payload)
+    def _heard(self, heard: Callable[[int, bytes], None], told: tuple[_Bolt, int, int], payload: bytes) -> None:
+        bolt, place, index = told
+        try:
+            heard(index, payload)
+        except Exception as error:  # as above
+            raise bolt.failed(place, "splitter", error) from error
 
     def _send_keyed(self, bolt: _Bolt, kind: Kind, root: _Root, count: int, place: int, worker: _Worker) -> None:
         pool = bolt.plan.pool

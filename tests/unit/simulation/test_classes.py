@@ -11,8 +11,8 @@ import pytest
 from pasps import Grouping
 from pasps.activation import with_active
 from pasps.api.groupings import Kind
-from pasps.errors import InvalidError
-from pasps.groupings import Carrying, GroupingType, Pick, Receiver, Row, Sender, TargetView
+from pasps.errors import GroupingError, InvalidError
+from pasps.groupings import Carrying, GroupingType, Pick, Receiver, Row, Sender, TargetView, by_target
 from pasps.groupings.osg import OsgSplitter, State
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph, GraphBolt, with_classes
@@ -168,6 +168,52 @@ def test_it_is_quicker_than_to_give_each_the_same_number(execution: str) -> None
             found.run(found.time + 10)
         means[name] = (found.latency.total - before[0]) / (found.latency.count - before[1])
     assert means["osg"] < 0.8 * means["shuffle"]
+
+
+class Spoilt(Numbering):
+    def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
+        return by_target([{"text": 0}[row[0]] for row in rows])
+
+
+class OnceSpoilt(Numbering):
+    def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
+        picks = super().split(rows)
+        if sum(self.given.values()) == 50:
+            raise ValueError("once")
+        return picks
+
+
+class Deaf(Numbering):
+    def heard(self, index: int, payload: bytes) -> None:
+        raise ValueError("deaf")
+
+
+class Blind(Counting):
+    def executed(self, row: Row, seconds: float) -> None:
+        raise ValueError("blind")
+
+
+@pytest.mark.parametrize(
+    ("splitter", "observer", "said"),
+    [
+        (Spoilt, Counting, r"the splitter of mine\(kind\) raised KeyError\(\d\); rows have nothing but key fields there"),
+        (Deaf, Counting, r"the splitter of mine\(kind\) raised ValueError\('deaf'\)"),
+        (Numbering, Blind, r"the observer of mine\(kind\) raised ValueError\('blind'\)"),
+    ],
+)
+@pytest.mark.parametrize("execution", ["thread", "inline"])
+def test_what_they_raise_ends_the_simulation_in_their_name(splitter: Any, observer: Any, said: str, execution: str) -> None:
+    of = GroupingType("mine", "a test's own", splitter, observer=observer, takes_fields=True)
+    with pytest.raises(GroupingError, match=r"component 'a', stream 'default' of 's.*': in simulation " + said):
+        ran(classed(Grouping.of(of, "kind"), execution), at(0.9, seconds=10))
+
+
+def test_who_goes_on_all_the_same_is_told_again() -> None:
+    of = GroupingType("mine", "a test's own", OnceSpoilt, observer=Counting, takes_fields=True)
+    found = model(classed(Grouping.of(of, "kind")), at(0.9, seconds=10))
+    for _ in range(3):
+        with pytest.raises(GroupingError, match="once"):
+            found.run(5.0)
 
 
 def test_another_number_of_replicas_begins_anew() -> None:
