@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.osg import CHOICES, MEAN_SECONDS, SUBJECTS, graph_for, main, rate_for, seconds_of_one, shares_of, simulated
+from benchmarks.osg import CHOICES, KNOWN, MEAN_SECONDS, SUBJECTS, graph_for, main, rate_for, seconds_of_one, shares_of, simulated
 from topologies.complex_sensitive.complex_sensitive import ComplexSensitive
 from topologies.simple_sensitive.simple_sensitive import SimpleSensitive
 
@@ -25,7 +25,7 @@ def test_only_the_edge_to_the_sensitive_bolt_has_the_grouping(name: str, choice:
     subject = SUBJECTS[name]
     specs = {bolt.id: [edge.grouping for edge in bolt.inputs] for bolt in graph_for(subject, CHOICES[choice], 4, 1.0).bolts}
     (spec,) = specs.pop(subject.sensitive)
-    assert str(spec).startswith({"shuffle, own queues": "shuffle"}.get(choice, choice.replace("-", "_").replace(" ", "_")))
+    assert str(spec).startswith({"shuffle, own queues": "shuffle", KNOWN: "known"}.get(choice, choice.replace("-", "_").replace(" ", "_")))
     assert {str(other) for others in specs.values() for other in others} == {"load_aware"}
 
 
@@ -53,6 +53,12 @@ def test_a_run_says_how_long_events_took_and_how_long_osg_was_running() -> None:
     assert MEAN_SECONDS < plain.mean < 0.1
     assert plain.running == 0.0
     assert simulated(SUBJECTS["simple"], CHOICES["osg"], 2, 0.0, 0.3, 30_000, 1).running > 0.5
+
+
+def test_where_costs_are_known_dear_events_are_in_nobody_s_way() -> None:
+    subject = SUBJECTS["simple"]
+    means = {name: simulated(subject, CHOICES[name], 4, 1.5, 0.8, 8000, 1).mean for name in (KNOWN, "shuffle, own queues")}
+    assert means[KNOWN] < 0.6 * means["shuffle, own queues"]
 
 
 def test_the_table_has_a_row_for_each_skew_and_a_cell_for_each_grouping(capsys: pytest.CaptureFixture[str]) -> None:
