@@ -366,7 +366,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if wanted.figure:
             draw(found, wanted.figure)
         return 0
-    names = split()[wanted.side][:: 6 if wanted.quick else 1]
+    first, parts = wanted.part
+    names = split()[wanted.side][first - 1 :: 6 if wanted.quick else parts]
     leads = LEADS[::3] if wanted.quick else LEADS
     found = []
     try:
@@ -395,6 +396,13 @@ def _keep(wanted: argparse.Namespace, found: Sequence[Found]) -> None:
         wanted.json.write_text(json.dumps({"machine": machine(), "side": wanted.side, "runs": list(map(asdict, found))}, indent=1) + "\n")
 
 
+def _part(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 1/2")
+    return int(part), int(parts)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.lead_time", description=__doc__)
     add = parser.add_argument
@@ -409,6 +417,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--side", choices=SIDES, default="reporting", help="which series; nothing is tuned on those for reporting (default: reporting)")
     add("--models", type=lambda text: text.split(","), default=[*SHOWN, *OTHERS], metavar="A,B", help="forecasts (default: all)")
     add("--processes", type=int, default=2, metavar="N", help="so many series at a time (default: 2)")
+    add("--part", type=_part, default=(1, 1), metavar="K/N", help="each Nth series from the Kth on; --report puts the parts together")
     add("--quick", action="store_true", help="does it run? each sixth series, each third lead time")
     add("--json", type=Path, metavar="FILE", help="every run")
     add("--figure", type=Path, metavar="FILE", help="a picture")
