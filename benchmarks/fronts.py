@@ -29,7 +29,7 @@ from benchmarks.elasticity.verdict import latency_at
 from benchmarks.forecasting.series import SeriesError, read, split
 from benchmarks.machine import machine
 from benchmarks.report import markdown
-from pasps.api.groupings import Kind
+from pasps.api.groupings import Grouping
 from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
@@ -61,8 +61,8 @@ def chain(name: str, costs: Sequence[float], keyed: Sequence[int] = (), *, compu
     scale = (0.002 if computes else _COSTLIEST) / max(costs)
     bolts, source = [], "spout"
     for number, cost in enumerate(costs):
-        kind = Kind.FIELDS if number in keyed else Kind.LOAD_AWARE
-        edge = GraphEdge(source, "default", 1.0, kind)
+        grouping = Grouping.fields("key") if number in keyed else Grouping.LOAD_AWARE
+        edge = GraphEdge(source, "default", 1.0, grouping)
         bolts.append(GraphBolt(f"bolt{number + 1}", (edge,), cost * scale, POOL, POOL // 2, "inline" if computes else "thread"))
         source = bolts[-1].id
     return _graph(name, bolts)
