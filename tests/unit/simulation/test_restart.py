@@ -172,8 +172,9 @@ def test_what_a_grouping_has_seen_is_gone_with_the_workers_and_so_is_what_was_on
             break
     else:
         raise AssertionError("no replica told what it had seen")
-    restarted(made, made.time, 1.0)
+    made.end_workers()
     assert all(not station.watches for station in made._bolts["a"].stations.values())  # noqa: SLF001
+    made.begin(replace(of.table(), version=2))
     made.run(made.time + 100.0)
     assert made.over
     assert made.latency.count == made.done == made.due
