@@ -326,7 +326,7 @@ def report(found: Sequence[Found]) -> str:
         _errors("Errors of what was forecast for the next 5 s, and replicas against who knows what comes", whole),
     ]
     for case in CASES:
-        own = [one for one in found if one.case == case.name]
+        own = [one for one in found if one.case == case.name and (one.line in _SHOWN or one.line.startswith("static"))]
         if own:
             parts.append(_means(f"{case.name}; a row was {case.pressed}", own))
     return "\n\n".join(parts)

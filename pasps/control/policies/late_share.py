@@ -13,9 +13,9 @@ from pasps.metrics import Histogram
 _LEAST, _MOST = 0.3, 8.0
 _FULL = 1.5
 """As a utilisation no more than this; beyond it queues may last longer instead."""
-_ALLOWED = 0.02
+_ALLOWED = 0.006
 """The share of late events that it settles at: well below the 5% that the 95th percentile leaves, since loads come in bursts."""
-_GAIN = 0.5
+_GAIN = 1.2
 _MOST_STEP = 0.15
 """How much it changes in one second, at most: as a logarithm."""
 _ENOUGH = 20.0
