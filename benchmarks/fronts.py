@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -201,7 +202,8 @@ def _latency_target(seconds: float) -> Run:
 @dataclass(frozen=True, slots=True)
 class Found:
     """A run's numbers; seconds. `wape`, `mase`: of the input over 5 s; `short`, `idle`: replicas against those of one who knows what
-    comes, as shares of his. `kept`: minutes in which p95 was within the policy's `latency_target`, of those that the pool can carry."""
+    comes, as shares of his. `kept`: minutes in which p95 was within the policy's `latency_target`, of those in which
+    it is with the whole pools."""
 
     case: str
     line: str
@@ -249,7 +251,7 @@ def _simulated(case: Case, run: Run, graph: Graph, arrivals: Arrivals) -> Found:
     records: list[Record] = []
     target = run.options.get("latency_target")
     latencies: list[tuple[float, Mapping[int, int]]] = []
-    result = simulate(graph, arrivals, order, lambda sample: latencies.append((sample.uptime, dict(sample.latency))), records.append)
+    result = simulate(graph, arrivals, order, lambda sample: latencies.append((sample.uptime, sample.latency)), records.append)
     wape, mase = errors_of(decided(records, _TD).ahead, arrivals)
     short, idle = against_who_knows(graph, arrivals, result)
     return Found(
@@ -266,8 +268,16 @@ def _simulated(case: Case, run: Run, graph: Graph, arrivals: Arrivals) -> Found:
         mase,
         short,
         idle,
-        None if target is None else minutes_kept(latencies, target),
+        None if target is None else minutes_kept(minutely(latencies), minutely(_with_all(graph, arrivals)), target),
     )
+
+
+def _with_all(graph: Graph, arrivals: Arrivals) -> list[tuple[float, Mapping[int, int]]]:
+    """What the latencies are when the whole pools work all the time."""
+    latencies: list[tuple[float, Mapping[int, int]]] = []
+    order = Order("static", settings=PolicySettings(5.0, static_replicas=POOL))
+    simulate(graph, arrivals, order, lambda sample: latencies.append((sample.uptime, sample.latency)))
+    return latencies
 
 
 def errors_of(aheads: Iterable[Ahead], arrivals: Arrivals) -> tuple[float | None, float | None]:
@@ -298,14 +308,22 @@ def against_who_knows(graph: Graph, arrivals: Arrivals, result: Simulated) -> tu
     return short / needed, idle / needed
 
 
-def minutes_kept(latencies: Sequence[tuple[float, Mapping[int, int]]], target: float) -> tuple[int, int]:
-    """In how many minutes p95 was within `target`, of how many; `latencies` are a running histogram's buckets by uptime."""
-    before, kept, minutes = Histogram(), 0, 0
+def minutely(latencies: Sequence[tuple[float, Mapping[int, int]]]) -> list[float]:
+    """p95 of each whole minute of the trace; `latencies` are a running histogram's buckets by uptime."""
+    before = Histogram()
+    found: list[float] = []
     for uptime, buckets in latencies:
-        if uptime >= 60.0 * (minutes + 1) and uptime <= ROWS + 1.0:
+        if 60.0 * (len(found) + 1) <= uptime <= ROWS + 1.0:
             now = Histogram(buckets)
-            kept, minutes, before = kept + (now.since(before).quantile(0.95) <= target), minutes + 1, now
-    return kept, minutes
+            before, spent = now, now.since(before)
+            found.append(spent.quantile(0.95))
+    return found
+
+
+def minutes_kept(found: Sequence[float], with_all: Sequence[float], target: float) -> tuple[int, int]:
+    """In how many minutes p95 was within `target`, of those in which it is with the whole pools."""
+    carried = [p95 for p95, best in zip(found, with_all, strict=False) if best <= target]
+    return sum(p95 <= target for p95 in carried), len(carried)
 
 
 # ---- what it says
@@ -318,10 +336,8 @@ def report(found: Sequence[Found]) -> str:
     line = [one for one in found if names[one.case].subject == "line"]
     parts = [
         _means("The line, means of the series on which everything was swept", whole),
-        _at_equal_savings(
-            "The line on all its series: latency at equal savings over that of who knows what comes and decides once a second", line
-        ),
-        _at_equal_savings("The other topologies, likewise", [one for one in found if names[one.case].subject != "line"]),
+        _at_equal("The line on all its series, beside PA-SPS that knows what comes and decides once a second", line),
+        _at_equal("The other topologies, likewise", [one for one in found if names[one.case].subject != "line"]),
         _kept(found),
         _errors("Errors of what was forecast for the next 5 s, and replicas against who knows what comes", whole),
     ]
@@ -336,13 +352,24 @@ def _lines(found: Sequence[Found]) -> list[str]:
     return list(dict.fromkeys(one.line for one in found))
 
 
-def _points(found: Sequence[Found], line: str) -> list[tuple[float, float, float, float, float]]:
-    """Of each aim: aim, saved, mean, p99 and changes, means over what was found."""
+class Point(NamedTuple):
+    """Of a curve: means of what was found at an aim."""
+
+    aim: float
+    saved: float
+    mean: float
+    p99: float
+    changes: float
+
+
+def _points(found: Sequence[Found], line: str) -> list[Point]:
     own = [one for one in found if one.line == line]
     points = []
     for aim in sorted({one.aim for one in own}):
         at = [one for one in own if one.aim == aim]
-        points.append((aim, fmean(o.saved for o in at), fmean(o.mean for o in at), fmean(o.p99 for o in at), fmean(o.changes for o in at)))
+        points.append(
+            Point(aim, fmean(o.saved for o in at), fmean(o.mean for o in at), fmean(o.p99 for o in at), fmean(o.changes for o in at))
+        )
     return points
 
 
@@ -358,41 +385,63 @@ def _means(title: str, found: Sequence[Found]) -> str:
     return f"{head}\n\n{markdown(['policy, forecast, how often', 'target: saved, mean, p99, changes', 'processed'], rows)}"
 
 
+Latency = Callable[[Point], float]
+"""Which of them is compared."""
+MEAN: Latency = attrgetter("mean")
+P99: Latency = attrgetter("p99")
 REFERENCE = f"pa-sps {CLAIRVOYANT}, 1 s"
 
 
-def ratios(
-    found: Sequence[Found], line: str, reference: str, what: Callable[[tuple[float, float, float, float, float]], float]
-) -> list[float]:
+def ratios(found: Sequence[Found], line: str, reference: str, latency: Latency) -> list[float]:
     """A line's latency over the reference's at what each point of the reference saves, case by case; where the line saves that much."""
     told = []
     for case in dict.fromkeys(one.case for one in found):
         own = [one for one in found if one.case == case]
-        curve = sorted((point[1], what(point)) for point in _points(own, line))
+        curve = sorted((point.saved, latency(point)) for point in _points(own, line))
         for point in _points(own, reference):
-            there = latency_at(curve, point[1])
+            there = latency_at(curve, point.saved)
             if there is not None:
-                told.append(there / what(point))
+                told.append(there / latency(point))
     return told
 
 
-def _at_equal_savings(title: str, found: Sequence[Found]) -> str:
+def saved_more(found: Sequence[Found], line: str, reference: str, latency: Latency) -> list[float]:
+    """What a line saves beyond each point of the reference at an equal latency; beyond its slowest point no more than there."""
+    told = []
+    for case in dict.fromkeys(one.case for one in found):
+        own = [one for one in found if one.case == case]
+        curve = sorted((latency(point), point.saved) for point in _points(own, line))
+        for point in _points(own, reference):
+            if curve and latency(point) >= curve[0][0]:
+                there = latency_at(curve, min(latency(point), curve[-1][0]))
+                told.append((there or 0.0) - point.saved)
+    return told
+
+
+def _at_equal(title: str, found: Sequence[Found]) -> str:
     rows = []
-    count = sum(len(_points([one for one in found if one.case == case], REFERENCE)) for case in dict.fromkeys(one.case for one in found))
+    cases = dict.fromkeys(one.case for one in found)
+    count = sum(len(_points([one for one in found if one.case == case], REFERENCE)) for case in cases)
     for line in _lines(found):
-        if line == REFERENCE or line.startswith("static") or len(_points(found, line)) < 2:
+        points = _points(found, line)
+        if line == REFERENCE or line.startswith("static") or len(points) < 2:
             continue
-        mean, p99 = (ratios(found, line, REFERENCE, what) for what in (lambda point: point[2], lambda point: point[3]))
-        if mean:
-            rows.append(
-                [
-                    line,
-                    f"{math.exp(fmean(map(math.log, mean))):.2f}",
-                    f"{math.exp(fmean(map(math.log, p99))):.2f}",
-                    f"{len(mean)} of {count}",
-                ]
-            )
-    return f"{title}: geometric means over the points at which a line saves as much.\n\n{markdown(['line', 'mean', 'p99', 'points'], rows)}"
+        cells = []
+        for latency in (MEAN, P99):
+            slower = ratios(found, line, REFERENCE, latency)
+            more = saved_more(found, line, REFERENCE, latency)
+            cells.append(f"{math.exp(fmean(map(math.log, slower))):.2f} ({len(slower)})" if slower else "-")
+            cells.append(f"{100 * fmean(more):+.1f} ({len(more)})" if more else "-")
+        rows.append([line, *cells])
+    head = f"{title}, over its {count} points; in brackets the points of it at which that can be told."
+    columns = [
+        "line",
+        "mean at equal savings, times",
+        "saved at equal mean, points",
+        "p99 at equal savings, times",
+        "saved at equal p99, points",
+    ]
+    return f"{head}\n\n{markdown(columns, rows)}"
 
 
 def _kept(found: Sequence[Found]) -> str:
@@ -401,8 +450,8 @@ def _kept(found: Sequence[Found]) -> str:
         own = [one for one in found if one.line == line and one.kept is not None]
         kept, minutes = (sum(one.kept[part] for one in own if one.kept) for part in (0, 1))
         saved, mean = fmean(one.saved for one in own), fmean(one.mean for one in own)
-        rows.append([line, f"{kept} of {minutes}", f"{kept / minutes:.0%}", f"{saved:.1%}", _millis(mean)])
-    head = "Minutes in which p95 was within `latency_target`, over all cases."
+        rows.append([line, f"{kept} of {minutes}", f"{kept / minutes:.0%}" if minutes else "-", f"{saved:.1%}", _millis(mean)])
+    head = "Minutes in which p95 was within `latency_target`, over all cases, of those in which it is when the whole pools work."
     return f"{head}\n\n{markdown(['line', 'minutes', 'share', 'saved', 'mean ms'], rows)}"
 
 

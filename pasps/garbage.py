@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,13 +19,25 @@ def collect_seldom() -> None:
     gc.set_threshold(*_THRESHOLDS)
 
 
+_lock = threading.Lock()
+_usual: tuple[int, int, int] | None = None
+_wanted = 0
+
+
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """For as long as this lasts."""
-    before = gc.get_threshold()
-    collect_seldom()
+    """For as long as this lasts; several may overlap, and the last to end puts things back."""
+    global _usual, _wanted  # noqa: PLW0603 - the collector is the process's own
+    with _lock:
+        if not _wanted:
+            _usual = gc.get_threshold()
+        _wanted += 1
+        collect_seldom()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        with _lock:
+            _wanted -= 1
+            if not _wanted and _usual is not None:
+                gc.set_threshold(*_usual)
+                gc.unfreeze()

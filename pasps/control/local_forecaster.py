@@ -19,7 +19,7 @@ AUTO: Final = "auto"
 """The model that plays beside the loop, unless a service was named."""
 _WHERE, _MAKER = "predictor_service.beside", "beside"
 SECOND = 1.0
-MOST_STEPS = 240
+MOST_STEPS = 400
 """A forecast is made of so many steps at most; what lies beyond is as their mean."""
 _ROUNDING = 1e-6
 _SHOWN = 0.05

@@ -298,12 +298,12 @@ class MapeLoop:
         """What the last plan laid down for now; of several that are due the last one counts."""
         if not self._steps:
             return  # two ticks have seen it due before anything was done about it
+        interval = self._monitor.interval(self._config.settings.interval_seconds)
+        if interval is None or self._problem:
+            return  # it stays due: the next tick may know more
         due = self._steps[0]
         while self._steps and self._steps[0][0] <= self._uptime + _near(1.0):
             due = self._steps.popleft()
-        interval = self._monitor.interval(self._config.settings.interval_seconds)
-        if interval is None or self._problem:
-            return  # a loss is being repaired, and the next plan knows more
         active = {name: interval.bolts[name].active for name in due[1].replicas}
         bolts = {name: BoltPlan(active[name], count, count, count) for name, count in due[1].replicas.items()}
         plan = Plan(bolts, reconfigure=self._reconfigure)

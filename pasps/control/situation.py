@@ -215,7 +215,7 @@ class Forecast:
         for index in range(int(min(begin, last)), math.ceil(min(end, last))):
             whole += self.predictions[index] * (min(end, index + 1.0) - max(begin, float(index)))
         beyond = end - max(begin, last)
-        return whole + max(0.0, beyond) * sum(self.predictions) / last
+        return whole + beyond * sum(self.predictions) / last if beyond > 0 else whole
 
     def total_at(self, quantile: float, now: float, seconds: float) -> float:
         """What the events of the `seconds` after `now` exceed with a probability of 1 - `quantile`; never below 0.

@@ -117,12 +117,13 @@ class ModelActuator:
         """`orders`: of replicas that take a while to come."""
         self._model, self._clock, self._seconds, self._restart = model, clock, model.cost.activation, restart
         self._orders = Orders() if orders is None else orders
-        self._restarting = False
+        self.restarting = False
+        """Whether no replica works, so that none comes."""
 
     async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
         """Never fails; what would move keyed tasks in between is postponed."""
         if self._orders.lead_seconds:
-            return self._ordered(wanted)
+            return self._ordered(wanted, stay)
         table = changed = self._model.table
         acts: dict[str, Act] = {}
         for name, count in wanted.items():
@@ -149,14 +150,14 @@ class ModelActuator:
         acts = {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items() if before[name] != count}
         if not acts:
             return acts, version, None
-        self._restarting = True
+        self.restarting = True
         try:
             if self._orders.lead_seconds:
                 await asyncio.sleep(self._orders.gather(wanted, there))
             took = await self._anew(wanted)
             self._orders.gathered(wanted)
         finally:
-            self._restarting = False
+            self.restarting = False
         return acts, self._model.table.version, took
 
     async def _anew(self, wanted: Mapping[str, int]) -> Restarted:
@@ -172,16 +173,24 @@ class ModelActuator:
         model.begin(replace(model.graph.table({**self._there(), **wanted}), version=model.table.version + 1))
         return Restarted(wait, silence, replayed, dropped)
 
-    def _ordered(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int]:
-        there = self._there()
+    def _ordered(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
+        there, table = self._there(), self._model.table
         before = there | self._orders.ordered
-        self._orders.order(wanted, there, self._clock.now())
+        moved = {
+            name
+            for name, count in wanted.items()
+            if name in stay and any(move.component == name for move in moves(table, with_active(table, name, count)))
+        }
+        now = {name: count for name, count in wanted.items() if name not in moved}
+        self._orders.order(now, there, self._clock.now())
         self.arrive()
-        return {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items()}, self._model.table.version
+        acts = {name: Act(before[name], count, count, Outcome.DONE) for name, count in now.items()}
+        acts |= {name: Act(before[name], wanted[name], before[name], Outcome.POSTPONED) for name in moved}
+        return acts, self._model.table.version
 
     def arrive(self) -> None:
         """Whatever has come by now works from now on, and what was given back does not; what comes in a restart works after it."""
-        changes = {} if self._restarting else self._orders.come(self._clock.now(), self._there())
+        changes = {} if self.restarting else self._orders.come(self._clock.now(), self._there())
         if changes:
             table = self._model.table
             for name, count in changes.items():
@@ -274,7 +283,7 @@ def simulate(
     async def wait_for_orders() -> None:
         """What was asked for comes when it does, between two ticks too."""
         while order.lead_seconds:
-            at = orders.next()
+            at = None if actuator.restarting else orders.next()
             await asyncio.sleep(min(_LOOK_SECONDS, _LOOK_SECONDS if at is None else max(_SOONEST_SECONDS, at - clock.now())))
             actuator.arrive()
 

@@ -37,7 +37,8 @@ class Ease:
 
     def written(self) -> dict[str, Any]:
         """As JSON."""
-        return {"ease": round(self.ease, 5), "until": round(self.until, 3), "late": round(self.late, 4)}
+        # not rounded: a second that ended a moment after `until` would be looked at again
+        return {"ease": round(self.ease, 5), "until": self.until, "late": round(self.late, 4)}
 
     @property
     def target(self) -> float:

@@ -29,6 +29,7 @@ _DRAIN_OF_TARGET = 0.25
 _SLIVER = 0.25
 """So little of a replica more is not worth one: what it leaves undone waits in a queue, which asks for it when it has grown."""
 _NEAR_SECONDS = 1.0
+_MOST_RATIO = 1e6
 _LEARNT_SECONDS = 5
 """Seconds of latencies that are looked at, so that one that a late cycle missed is in it."""
 
@@ -59,6 +60,13 @@ class Options:
         if self.late_cost is not None and self.latency_target is not None:
             cure = "leave out one of them"
             raise ConfigError("pasps.policy.options.latency_target", "is not for who has prices", where="policy 'pasps'", cure=cure)
+        ratio = self.price_ratio
+        if ratio is not None and not 1 / _MOST_RATIO <= ratio <= _MOST_RATIO:
+            raise ConfigError(
+                "pasps.policy.options.late_cost",
+                f"expected it to be between a millionth and a million times replica_cost, got {ratio:g} times",
+                where="policy 'pasps'",
+            )
 
     @property
     def price_ratio(self) -> float | None:
@@ -83,18 +91,21 @@ class Options:
 def plan(situation: Situation, options: Options) -> Plan:
     """One decision, at the end of an interval or within it: 1. the utilisation, 2. what comes, 3. what that takes, 4. what stays."""
     known = situation.memory or {}
-    kept = None if options.latency_target is None else _kept(situation, options, options.latency_target, known.get("latency"))
     seconds = situation.settings.correction_seconds
     reading = Reading(seconds, target=options.target, drain_seconds=options.drain, whole_events=True)
-    if kept is not None:
-        reading = replace(reading, target=kept.target, drain_seconds=options.drain * kept.drain)
     events, waiting = _expected(situation, options, seconds), _waiting(situation)
+    kept = None
+    if options.latency_target is not None:
+        carried = _is_carried(situation, terms(situation, events, replace(reading, target=1.0), waiting), events)
+        kept = Ease.of(known.get("latency"), options.target).after(situation.history, options.latency_target, carried=carried)
+        reading = replace(reading, target=kept.target, drain_seconds=options.drain * kept.drain)
     needs = _terms(situation, events, reading, waiting, options)
     bound = frozenset(bolt.id for bolt in situation.shape.bolts if _is_bound(bolt, situation))
     if situation.moment == "cycle" and bound:
         far = _terms(situation, max(events, _highest(situation, options, seconds)), reading, waiting, options)
         needs |= {name: far[name] for name in bound}
-    asked = within_the_cores(situation, as_asked(situation, needs, events, _SLIVER))
+    # with prices the room is what is cheapest, to the last part of a replica
+    asked = within_the_cores(situation, as_asked(situation, needs, events, _SLIVER if options.price_ratio is None else 0.0))
     if options.scale_down_plans is not None:
         planned = _scaled_down_later(situation, asked, options.scale_down_plans)
     else:
@@ -175,9 +186,10 @@ def _terms(situation: Situation, events: float, reading: Reading, waiting: Mappi
 # ---- a latency that is to be kept
 
 
-def _kept(situation: Situation, options: Options, limit: float, memory: Any) -> Ease:
-    full = any(situation.interval.bolts[bolt.id].active >= bolt.pool for bolt in situation.shape.bolts)
-    return Ease.of(memory, options.target).after(situation.history, limit, carried=not full)
+def _is_carried(situation: Situation, needs: Mapping[str, Terms], events: float) -> bool:
+    """Whether replicas that are busy all the time could do it: no bolt has all that pool, cores and workers give it, and needs more."""
+    most = within_the_cores(situation, as_asked(situation, needs, events)).bolts
+    return not any(bolt.active >= bolt.allowed and (bolt.unmet > 0 or bolt.asked > bolt.allowed) for bolt in most.values())
 
 
 def _aiming(bolts: Mapping[str, BoltPlan], kept: Ease, limit: float) -> dict[str, BoltPlan]:
@@ -267,7 +279,7 @@ def _is_not_worth(bolt: BoltPlan, price: float, seconds: float) -> bool:
 def _needs_of(options: Options) -> Needs:
     lead = options.lead_seconds
     return Needs(
-        horizon_seconds=lead + _NEAR_SECONDS if lead else INTERVAL,
+        horizon_seconds=INTERVAL,
         history_seconds=0 if options.latency_target is None else _LEARNT_SECONDS,
         quantiles=() if options.price_ratio is None else (options.quantile,),
         corrects=True,

@@ -31,8 +31,8 @@ class Needs:
 
     `interval_seconds`: the interval td that it is made for, which holds unless `pasps.interval.secs` is set; None: as most, 30.
     `horizon_seconds`: how far it looks ahead; 0: it needs no forecast, `INTERVAL`: so many `intervals` of td.
-    `correction_horizon_seconds`: within the interval, at least; None: as far. `history_seconds`: for how many seconds
-    back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
+    `correction_horizon_seconds`: how far within the interval, and at its end at least; None: as far. `history_seconds`: for how many
+    seconds back it gets the numbers of each second. `replicas`: it gets those of each replica and worker too. `per_bolt_series`: forecasts
     of what each bolt receives, besides that of the input.
     `quantiles`: those of the forecasts' running sums that it asks for. `corrects`: it is called within the interval too.
     `warm_up`: how many seconds of the first interval it must have seen before it decides for the first time; None: all of it.
@@ -77,7 +77,8 @@ class Needs:
         """How far it looks ahead, when the interval is that long."""
         if correction and self.correction_horizon_seconds is not None:
             return self.correction_horizon_seconds
-        return min(MOST_HORIZON, interval_seconds * self.intervals) if self.horizon_seconds is None else self.horizon_seconds
+        usual = min(MOST_HORIZON, interval_seconds * self.intervals) if self.horizon_seconds is None else self.horizon_seconds
+        return max(usual, self.correction_horizon_seconds or 0.0) if usual else usual
 
 
 @dataclass(frozen=True, slots=True)

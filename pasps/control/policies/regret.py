@@ -13,7 +13,7 @@ from typing import Any
 WINDOW_SECONDS = 2.0
 """How far ahead "soon" is, at least."""
 REMEMBERED_SECONDS = 120.0
-"""A rise counts 1/e of what it did, so many seconds later."""
+"""A rise counts 1/e of what it did, so many seconds later, or a window later where that is longer."""
 _EACH = 8
 _DOUBLING = 4
 _CLASSES = 48
@@ -22,6 +22,10 @@ _ENOUGH = 8.0
 """Rises that must be known before they say anything; until then nothing is given back. Who decides seldom needs no more than it sees in
 as many seconds: waiting for eight decisions would cost more than a change."""
 _ROUNDING = 1e-6
+_POINTS = 32
+"""Needs of a window that are remembered; where it takes more decisions, the highest of so many parts of it."""
+_LONGEST_GAP = 20.0
+"""In times of `REMEMBERED_SECONDS`, after which nothing that was seen before counts."""
 _TINY = 0.01
 """Counts are rounded, so what counts one is a little less."""
 _HEAVIEST = 1e4
@@ -61,11 +65,13 @@ class Rises:
     def learn(self, now: float, needs: Mapping[str, float]) -> None:
         """So much is needed now; how much it rose since then is known of all that is a window ago."""
         if self._times:
-            self._weight *= math.exp(max(0.0, now - self._at) / REMEMBERED_SECONDS)
+            self._weight *= math.exp(min(_LONGEST_GAP, max(0.0, now - self._at) / max(REMEMBERED_SECONDS, self._window)))
             if self._weight > _HEAVIEST:
                 self._lighten()
         self._at = round(now, _DIGITS)
-        self._times.append(self._at)
+        same = bool(self._times) and self._at - self._times[-1] < self._window / _POINTS - _ROUNDING
+        if not same:
+            self._times.append(self._at)
         over = 0
         while self._times[over] <= now - self._window + _ROUNDING:
             over += 1
@@ -75,7 +81,10 @@ class Rises:
             if known is None:
                 known = self._bolts[name] = ([need] * (len(self._times) - 1), [])
             past, counts = known
-            past.append(need)
+            if same and len(past) == len(self._times):
+                past[-1] = max(past[-1], need)
+            else:
+                past.append(need)
             for _ in range(over):
                 rise = max(past) - past.pop(0)
                 place = int(rise * _EACH) if rise < 1.0 else min(_CLASSES - 1, int(_place(rise)))

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 _HALVINGS = 40
 _MOST = 4096
-"""Replicas that a table goes up to; for more a replica for each part of the load that the last one takes."""
+"""So many are told exactly; for more a replica for each part of the load that the last one takes."""
 
 
 def waiting(replicas: int, load: float) -> float:
@@ -26,25 +26,22 @@ def waiting(replicas: int, load: float) -> float:
     return busy * load / (replicas - load)
 
 
-@lru_cache(maxsize=64)
-def _highest_loads(price_ratio: float, replicas: int) -> tuple[float, ...]:
-    """For 1, 2, ... replicas the highest load at which so many are cheapest; `price_ratio`: of a second's waiting to a replica's second."""
-    found: list[float] = []
-    for count in range(1, replicas + 1):
-        low, high = (found[-1] if found else 0.0), float(count)
-        for _ in range(_HALVINGS):
-            load = (low + high) / 2
-            gain = waiting(count, load) - waiting(count + 1, load)
-            low, high = (low, load) if gain * price_ratio > 1.0 else (load, high)
-        found.append(low)
-    return tuple(found)
+@lru_cache(maxsize=8192)
+def _highest_load(price_ratio: float, replicas: int) -> float:
+    """At which so many are cheapest; `price_ratio`: of a second's waiting to a replica's second."""
+    low, high = 0.0, float(replicas)
+    for _ in range(_HALVINGS):
+        load = (low + high) / 2
+        gain = waiting(replicas, load) - waiting(replicas + 1, load)
+        low, high = (low, load) if gain * price_ratio > 1.0 else (load, high)
+    return low
 
 
 def cheapest(load: float, price_ratio: float, pool: int) -> float:
     """Replicas for a load: rounded up it is the cheapest number, and in between it grows with the load, so that needs can be added."""
-    loads = _highest_loads(price_ratio, min(pool, _MOST))
-    place = bisect_left(loads, load)
-    if place == len(loads):
-        return load * len(loads) / loads[-1]
-    below = loads[place - 1] if place else 0.0
-    return place + (load - below) / (loads[place] - below)
+    most = min(pool, _MOST)
+    place = bisect_left(range(1, most + 1), load, key=lambda count: _highest_load(price_ratio, count))
+    if place == most:
+        return load * most / _highest_load(price_ratio, most)
+    below = _highest_load(price_ratio, place) if place else 0.0
+    return place + (load - below) / (_highest_load(price_ratio, place + 1) - below)

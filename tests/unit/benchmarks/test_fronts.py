@@ -9,7 +9,21 @@ import pytest
 
 from benchmarks import fronts
 from benchmarks.forecasting.series import split
-from benchmarks.fronts import CASES, SUBJECTS, Case, Found, against_who_knows, arrivals_of, errors_of, minutes_kept, ratios, runs_of
+from benchmarks.fronts import (
+    CASES,
+    MEAN,
+    SUBJECTS,
+    Case,
+    Found,
+    against_who_knows,
+    arrivals_of,
+    errors_of,
+    minutely,
+    minutes_kept,
+    ratios,
+    runs_of,
+    saved_more,
+)
 from pasps.control.policies import policy_named
 from pasps.metrics import Histogram
 from pasps.report.decided import Ahead
@@ -63,19 +77,22 @@ def test_a_static_pool_is_short_where_more_comes_than_it_carries_and_idle_where_
     assert against_who_knows(graph, arrivals, result) == pytest.approx((20 * 2 / (20 * 7), 20 * 3 / (20 * 7)))
 
 
-def test_a_minute_is_kept_when_its_own_p95_is_within_the_target() -> None:
+def test_a_minute_has_its_own_p95_and_is_judged_where_whole_pools_would_keep_the_target() -> None:
     histogram = Histogram()
     seen = []
     for second in range(1, 181):
         histogram.add(0.1 if second <= 60 or second > 120 else 0.5, 100)
         seen.append((float(second), dict(histogram.buckets)))
-    assert minutes_kept(seen, 0.2) == (2, 3)
+    assert minutely(seen) == pytest.approx([0.1, 0.5, 0.1], rel=0.05)
+    assert minutes_kept([0.1, 0.5, 0.1], [0.1, 0.1, 0.1], 0.2) == (2, 3)
+    assert minutes_kept([0.1, 0.5, 0.1], [0.1, 0.3, 0.1], 0.2) == (2, 2)
 
 
 def test_a_line_is_judged_where_it_saves_as_much() -> None:
     told = [found("a", "ours", 1, 0.4, 0.1), found("a", "ours", 2, 0.6, 0.3)]
     told += [found("a", "theirs", 1, 0.5, 0.1), found("a", "theirs", 2, 0.7, 0.1)]
-    assert ratios(told, "ours", "theirs", lambda point: point[2]) == [pytest.approx(2.0)]
+    assert ratios(told, "ours", "theirs", MEAN) == [pytest.approx(2.0)]
+    assert saved_more(told, "ours", "theirs", MEAN) == pytest.approx([-0.1, -0.3])
 
 
 def test_what_was_kept_is_told_again_and_an_unknown_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

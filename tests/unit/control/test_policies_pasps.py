@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -178,8 +179,17 @@ def lived(latencies: Mapping[float, int], seconds: int, ended: float = 100.0) ->
     return tuple(Second(ended - ago, 1.0, 10.0, {}, latency=histogram.buckets) for ago in range(seconds - 1, -1, -1))
 
 
-def kept(latencies: Mapping[float, int], limit: float, *, seconds: int = 1, active: int = 4, memory: Any = None) -> Plan:
-    now = replace(deciding(now=did(active=active), rate=36), history=lived(latencies, seconds), memory=memory)
+def kept(
+    latencies: Mapping[float, int],
+    limit: float,
+    *,
+    seconds: int = 1,
+    active: int = 4,
+    memory: Any = None,
+    ended: float = 100.0,
+    rate: float = 36,
+) -> Plan:
+    now = replace(deciding(now=did(active=active), rate=rate), history=lived(latencies, seconds, ended), memory=memory)
     return POLICY.plan(now, options(latency_target=limit))
 
 
@@ -203,13 +213,37 @@ def test_a_second_counts_once_and_those_that_were_missed_count_too() -> None:
     assert utilisation(kept({0.5: 100}, 0.2, seconds=3)) < utilisation(once)
 
 
+@pytest.mark.parametrize("ended", [41.0003, 41.0007, 41.00049999])
+def test_a_second_counts_once_whenever_it_ended(ended: float) -> None:
+    once = kept({0.5: 100}, 0.2, ended=ended)
+    again = kept({0.5: 100}, 0.2, ended=ended, memory=json.loads(json.dumps(once.memory)))
+    assert again.memory["latency"] == once.memory["latency"]
+
+
 def test_a_latency_that_nothing_is_known_of_leaves_the_utilisation_as_it_is() -> None:
     assert utilisation(kept({}, 0.2)) == 0.9
 
 
 def test_a_whole_pool_that_is_late_says_nothing_of_the_utilisation() -> None:
-    assert utilisation(kept({0.5: 100}, 0.2, active=8)) == 0.9
-    assert utilisation(kept({0.05: 100}, 0.2, active=8)) > 0.9
+    assert utilisation(kept({0.5: 100}, 0.2, active=8, rate=90)) == 0.9
+    assert utilisation(kept({0.05: 100}, 0.2, active=8, rate=90)) > 0.9
+
+
+def test_a_whole_pool_that_could_carry_it_is_no_excuse() -> None:
+    assert utilisation(kept({0.5: 100}, 0.2, active=8)) < 0.85
+    of = shape(bolt("a", "s", waits=True, pool=8), bolt("log", "a", waits=True, pool=1))
+    now = situation(
+        of, interval({"s": due(360)}, {"a": did(), "log": did(active=1)}), known(of, {"a": 0.1, "log": 0.001}), moment="correction"
+    )
+    found = POLICY.plan(replace(now, history=lived({0.5: 100}, 1)), options(latency_target=0.2))
+    assert utilisation(found) < 0.85, "a bolt with a pool of one works with all of it, always"
+
+
+def test_where_the_cores_are_the_limit_nothing_is_learned_of_what_is_late() -> None:
+    of = shape(bolt("a", "s", pool=8))
+    busy = interval({"s": due(3000)}, {"a": did(active=2)}, workers=2, cores=2)
+    now = replace(situation(of, busy, known(of, {"a": 0.1}), moment="correction"), history=lived({0.5: 100}, 1))
+    assert utilisation(POLICY.plan(now, options(latency_target=0.2))) == 0.9
 
 
 def test_the_utilisation_stays_between_its_bounds_and_a_latency_that_is_far_off_lets_queues_last_longer() -> None:
@@ -249,6 +283,8 @@ def test_with_prices_the_room_is_what_is_cheapest_and_large_loads_need_a_smaller
 def test_one_price_says_nothing_and_neither_do_two_aims() -> None:
     with pytest.raises(ConfigError, match=r"replica_cost.* is missing.*go together"):
         Options(late_cost=1.0)
+    with pytest.raises(ConfigError, match=r"late_cost.*a million times replica_cost, got 1e\+17 times"):
+        Options(late_cost=1e17, replica_cost=1.0)
     with pytest.raises(ConfigError, match=r"latency_target.*leave out one of them"):
         Options(late_cost=1.0, replica_cost=1.0, latency_target=1.0)
 

@@ -62,6 +62,24 @@ def test_a_change_that_costs_little_is_made() -> None:
     assert known.kept(BOLT, 2, 6, 0.5) == 2
 
 
+@pytest.mark.parametrize(("window", "pace"), [(90.0, 0.25), (3600.0, 0.25), (60.0, 0.1)])
+def test_what_is_remembered_of_a_long_window_is_no_more_than_of_a_short_one(window: float, pace: float) -> None:
+    memory = None
+    for step in range(int(1.5 * window / pace)):
+        known = Rises(memory, window, pace)
+        known.learn(step * pace, {BOLT: 5.0 + 3.0 * math.sin(step * pace * 7.0 / window)})
+        memory = known.written()
+    assert len(json.dumps(memory)) < 2000
+    assert known.chance(BOLT, 0.5) > 0.2, "it rises by six within half of the window"
+    assert known.chance(BOLT, 7.0) == 0.0
+
+
+def test_a_day_without_a_plan_is_like_a_beginning() -> None:
+    known = lived(bursts, 59.0)
+    known.learn(200_000.0, {BOLT: 1.5})
+    assert 0.0 <= known.chance(BOLT, 0.5) <= 1.0
+
+
 def test_never_fewer_than_are_needed_and_never_more_than_there_are() -> None:
     known = lived(bursts, 59.0)
     assert known.kept(BOLT, 3, 3, 10.0) == 3
