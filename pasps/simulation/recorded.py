@@ -49,8 +49,8 @@ def input_of(samples: Iterable[Sample], where: str) -> tuple[Arrivals, float]:
         share = min(1.0, (at - times[place]) / (times[place + 1] - times[place]))
         sums.append(dues[place] + share * (dues[place + 1] - dues[place]))
     rates = [later - earlier for earlier, later in pairwise(sums)]
-    # what comes after the last whole second
-    rates[-1] += dues[-1] - sums[-1]
+    if dues[-1] > sums[-1]:  # a part of a second, which has a row of its own: with the one before it would be a burst
+        rates.append(dues[-1] - sums[-1])
     return Arrivals.of(rates), begin
 
 

@@ -24,6 +24,11 @@ def test_the_input_of_each_second_lies_on_the_line_between_two_samples() -> None
     assert arrivals.counts == (10, 20, 20, 5, 5, 5, 5, 5)
 
 
+def test_a_last_part_of_a_second_is_no_burst() -> None:
+    samples = [*(sample(float(second), 60 * second) for second in range(6)), sample(5.95, 357)]
+    assert input_of(samples, "run")[0].counts == (60, 60, 60, 60, 60, 57)
+
+
 def test_what_was_long_before_the_first_sample_is_left_out() -> None:
     samples = [sample(1000.0 + second, 50_000 + 10 * second) for second in range(8)]
     arrivals, begin = input_of(samples, "run")
