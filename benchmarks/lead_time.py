@@ -235,11 +235,16 @@ def _of(found: Sequence[Found], model: str, lead: float) -> list[Found]:
 
 
 def _mean_saved(found: Sequence[Found], model: str, lead: float, wait: float) -> tuple[float | None, int]:
-    """Over the series on which it can be said, and how many these are."""
-    by_series: dict[str, list[Found]] = {}
-    for one in _of(found, model, lead):
-        by_series.setdefault(one.series, []).append(one)
-    values = [saved for runs in by_series.values() if (saved := saved_at(runs, wait)) is not None]
+    """Over the series on which it can be said of those that all are compared with, if it can be said of this one there too; how many."""
+    values = []
+    for series in dict.fromkeys(one.series for one in found):
+        runs = [one for one in found if one.series == series]
+        compared = [each for each in (NONE, NAIVE, AUTO, CLAIRVOYANT) if _of(runs, each, lead)]
+        saved = saved_at(_of(runs, model, lead), wait)
+        if _of(runs, model, lead) and all(saved_at(_of(runs, each, lead), wait) is not None for each in compared):
+            if saved is None:
+                return None, 0
+            values.append(saved)
     return (fmean(values) if values else None), len(values)
 
 
