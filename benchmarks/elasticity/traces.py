@@ -6,6 +6,7 @@ A row of the trace is one moment of the run, whatever it was when it was recorde
 from __future__ import annotations
 
 import csv
+import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,8 +159,8 @@ def read_trace(path: Path) -> list[float]:
 
 
 def write_trace(prepared: Prepared, path: Path) -> None:
-    """A CSV file of seconds and events for the spout; whole or not at all."""
-    partial = path.with_suffix(".partial")
+    """A CSV file of seconds and events for the spout; whole or not at all, also when several do it at a time."""
+    partial = path.with_suffix(f".{threading.get_ident()}.partial")
     with partial.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["time", "count"])
