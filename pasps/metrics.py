@@ -52,6 +52,11 @@ class Histogram:
                 return float(_FLOOR * 2 ** ((bucket + 0.5) / _PER_OCTAVE))
         return math.nan
 
+    def above(self, seconds: float) -> int:
+        """How many of the recorded ones are longer, to the next edge of a bucket."""
+        edge = math.log2(max(seconds, _FLOOR) / _FLOOR) * _PER_OCTAVE
+        return sum(count for bucket, count in self.buckets.items() if bucket >= edge)
+
     @property
     def mean(self) -> float:
         """Exact mean; NaN when there are none."""

@@ -116,6 +116,10 @@ class Tournament:
         """How it stands, by horizon; the heaviest first."""
         return [score for court in self._courts.values() for score in court.scores(self._names)]
 
+    def scores(self, horizon: int) -> list[Score]:
+        """How it stands at about that horizon; the heaviest first."""
+        return self._court(horizon).scores(self._names)
+
     def _court(self, horizon: int) -> _Court:
         return self._courts.get(horizon) or self._courts[min(self._courts, key=lambda known: abs(math.log(known / horizon)))]
 

@@ -40,7 +40,7 @@ class Elasticity:
             InvalidError: the file of execution times is none, or the predictor that a run starts has no such model.
         """
         self._settings = ElasticSettings.from_config(blueprint.config)
-        self.policy = checked_policy(self._settings, DEFAULT_POLICY)
+        self.policy = checked_policy(self._settings, DEFAULT_POLICY, blueprint)
         if self._settings.predictor_url is None and policy_named(self.policy).forecasts:
             check_served(self._settings.predictor, self._settings.artifacts)
         times = load_execution_times(et_path(file), blueprint)

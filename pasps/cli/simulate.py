@@ -23,10 +23,11 @@ from pasps.cli.words import table
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import usable_cores
 from pasps.cluster.package import PackageRequest
-from pasps.config import check, merged, parse_option
+from pasps.config import OPTIONS_PREFIX, check, merged, parse_option
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
 from pasps.control.policies import Policy, policy_named
+from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings
 from pasps.control.situation import PolicySettings
 from pasps.daemons.run_directory import About, RunDirectory
@@ -40,6 +41,7 @@ from pasps.simulation.graph import Graph, graph_of
 from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
+from pasps.simulation.training import PASSES, train
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
@@ -52,6 +54,8 @@ _EXAMPLES = (
     "pasps simulate tweets.py --trace traffic.csv --compare pasps@0.8,pasps@1,pa-sps:lr,static:8 --peak 300",
     "pasps simulate tweets.py --trace traffic.csv --policy pasps --predictor clairvoyant -o pasps.target.utilisation=1.1 --json",
     "pasps simulate tweets.py --trace traffic.csv --et parse=0.002 --et store=0.02 --run-dir /tmp/simulated",
+    "pasps simulate tweets.py --trace traffic.csv --train tweets.table.json && pasps simulate tweets.py --trace traffic.csv "
+    "--compare pasps,rlearning:tweets.table.json",
 )
 
 _CODES = """\
@@ -62,7 +66,9 @@ exit codes:
 
 _PREDICTOR = "basic, none, clairvoyant (knows the trace), a model of the service, or a trained one (bigru@NAME); default: pasps.predictor"
 _COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
+_TRAIN = "learn what policy rlearning is to do on this trace, write it there, and show what comes of it"
 _NO_POLICY = "pasps"
+_LEARNS, _TABLE = "rlearning", "table"
 _MOST_EVENTS = 1e15
 """More than any machine sees."""
 
@@ -77,6 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
     which.add_argument("--compare", metavar="A,B,...", help=_COMPARE)
+    which.add_argument("--train", metavar="TABLE", help=_TRAIN)
+    add("--passes", metavar="N", type=at_least_one, help=f"how often --train goes through the trace (default: {PASSES})")
     add("--predictor", metavar="MODEL", help=_PREDICTOR)
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
     add("--from-run", metavar="RUN", help="what events take and become in a run of it, a directory or a name, in place of FILE.et.json")
@@ -118,9 +126,13 @@ def simulate(options: argparse.Namespace) -> int:
     Raises:
         InvalidError: something that was asked for is not there, or wrong.
     """
+    if options.passes is not None and options.train is None:
+        raise InvalidError("--passes says how often --train goes through the trace; nothing is to be learned here")
     asked = _asked(options)
     for note in asked.notes:
         print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
+    if options.train is not None:
+        asked = _trained(asked, Path(options.train), options.passes or PASSES)
     if options.run_dir is not None:
         config = dict(parse_option(text) for text in options.option)
         found = [written(asked, options.run_dir, os.path.abspath(options.file), config)]
@@ -152,7 +164,31 @@ def _asked(options: argparse.Namespace) -> Asked:
     notes = tuple(text for text in (known.warnings if known is not None else ()) if not any(f"{name!r}" in text for name in given))
     benchmark = {**(known.seconds if known is not None else {}), **given}
     arrivals = _arrivals(options)
-    return Asked(graph, arrivals, contenders_of(options, blueprint.config, benchmark), notes)
+    if options.train is not None:
+        # the table that a configuration names may be the one that is to be learned
+        config = {key: value for key, value in blueprint.config.items() if key != OPTIONS_PREFIX + _TABLE}
+        return Asked(graph, arrivals, contenders_of(options, config, benchmark, _LEARNS), notes)
+    contenders = contenders_of(options, blueprint.config, benchmark)
+    for one in contenders:
+        policy_named(one.order.policy).configured(one.order.settings, one.order.options, graph.shape)
+    return Asked(graph, arrivals, contenders, notes)
+
+
+def _trained(asked: Asked, file: Path, passes: int) -> Asked:
+    """The same with the policy that has learned from it, after that was written down."""
+    if not file.parent.is_dir() or file.is_dir():
+        raise InvalidError(f"--train {file}: expected a file to write, in a directory that is there")
+    (one,) = asked.contenders
+    line = _Progress(1)
+    line.begin(one.name, "training")
+    text = written_table(train(asked.graph, asked.arrivals, one.order, passes, lambda number, share: line.share((number + share) / passes)))
+    line.end()
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidError(f"--train {file}: what was learned cannot be written there: {error}") from error
+    print(f"pasps simulate: learned in {passes} passes, written to {file}", file=sys.stderr)
+    return replace(asked, contenders=[replace(one, order=replace(one.order, options={**one.order.options, _TABLE: text}))])
 
 
 def _workers(options: argparse.Namespace, blueprint: Blueprint) -> int:
@@ -208,8 +244,10 @@ def _arrivals(options: argparse.Namespace) -> Arrivals:
     return arrivals
 
 
-def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchmark: Mapping[str, float]) -> list[Contender]:
-    """Who is to be simulated.
+def contenders_of(
+    options: argparse.Namespace, config: Mapping[str, Any], benchmark: Mapping[str, float], policy: str | None = None
+) -> list[Contender]:
+    """Who is to be simulated: that policy, if one is named here.
 
     Raises:
         ConfigError: no such policy, or it does not take the options.
@@ -220,16 +258,17 @@ def contenders_of(options: argparse.Namespace, config: Mapping[str, Any], benchm
     names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
-    base = Order("", predictor, settings.plan, settings.forecast_seconds, benchmark, settings.options, seed=options.seed)
-    base = replace(base, artifacts=settings.artifacts)
-    return [_contender(name, base) for name in names or [options.policy or settings.policy or _NO_POLICY]]
+    base = Order("", predictor, benchmark=benchmark, options=settings.options, seed=options.seed, artifacts=settings.artifacts)
+    return [_contender(name, base, config) for name in names or [policy or options.policy or settings.policy or _NO_POLICY]]
 
 
-def _contender(text: str, base: Order) -> Contender:
-    """NAME, NAME:MODEL, static:N, each with @TARGET behind it if need be."""
+def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
+    """NAME, NAME:MODEL, static:N, rlearning:TABLE, each with @TARGET behind it if need be."""
     words, at, target = _with_target(text)
     name, colon, more = words.partition(":")
     policy = policy_named(name)
+    settings = ElasticSettings.from_config({**config, "pasps.policy": name})  # the interval may be the policy's own
+    base = replace(base, settings=settings.plan, forecast_seconds=settings.forecast_seconds)
     policy.configured(base.settings, base.options)  # before anything is simulated
     if at:
         if "target" not in policy.keys:
@@ -241,6 +280,8 @@ def _contender(text: str, base: Order) -> Contender:
         return _checked(text, replace(base, policy=name), policy)
     if policy.forecasts:
         return _checked(text, replace(base, policy=name, predictor=more), policy)
+    if name == _LEARNS and more:
+        return Contender(text, replace(base, policy=name, options={**base.options, _TABLE: more}))
     if name == "static" and more.isdecimal() and int(more):
         return Contender(text, replace(_instead(base, "replicas", replace(base.settings, static_replicas=int(more))), policy=name))
     what = "static:N is static with N replicas of each bolt" if name == "static" else f"policy {name!r} asks nobody for forecasts"
@@ -291,10 +332,10 @@ class _Progress:
         self._line = ProgressLine(sys.stderr, SystemClock(), quiet=not sys.stderr.isatty())
         self._runs, self._number, self._told = runs, 0, -1
 
-    def begin(self, name: str) -> None:
+    def begin(self, name: str, doing: str = "simulating") -> None:
         """The next one."""
         self._number += 1
-        self._line.begin(f"simulating {name}" + (f" ({self._number} of {self._runs})" if self._runs > 1 else ""))
+        self._line.begin(f"{doing} {name}" + (f" ({self._number} of {self._runs})" if self._runs > 1 else ""))
 
     def share(self, share: float) -> None:
         """So much of it is over."""
@@ -319,7 +360,8 @@ def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> 
     (one,) = asked.contenders
     clock = SystemClock()
     about = About(asked.graph.name, file, asked.graph.workers, config, one.order.policy)
-    with RunDirectory.create(about, clock, chosen) as directory:
+    # not among the runs: what never ran must not be taken for the newest of them
+    with RunDirectory.create(about, clock, chosen, listed=False) as directory:
         directory.enter(RunState.RUNNING)
         samples, records = directory.lines("metrics.jsonl"), directory.lines("decisions.jsonl")
         line = _Progress(1)

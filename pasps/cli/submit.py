@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pasps.api.topology import blueprint_of
 from pasps.cli.find_cluster import the_cluster
@@ -19,6 +20,7 @@ from pasps.cli.options import add_json, add_master, at_least_one, describe, seco
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import Clock, SystemClock
 from pasps.cluster.package import PackageRequest, build_package
+from pasps.control.policies import inlined
 from pasps.daemons.load_file import FileError
 from pasps.daemons.load_package import check_paths
 from pasps.errors import InvalidError
@@ -66,7 +68,8 @@ def submit(options: argparse.Namespace) -> int:
     say = timed(_say_aside if options.json else _say, SystemClock())
     request = replace(request_of(options), name=options.name, workers=options.workers, inactive=options.inactive)
     say(f"checking {request.file} here")
-    name = checked_here(request, say)
+    name, files = checked_here(request, say)
+    request = replace(request, options={**request.options, **files})
     cluster = the_cluster(options.master)
     _check_name(cluster, name)
     with tempfile.TemporaryDirectory(prefix="pasps-submit-") as scratch:
@@ -91,8 +94,10 @@ def timed(say: Callable[[str], None], clock: Clock) -> Callable[[str], None]:
     return lambda text: say(f"{clock.now() - began:5.1f} s  {text}")
 
 
-def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | None:
+def checked_here(request: PackageRequest, say: Callable[[str], None]) -> tuple[str | None, dict[str, Any]]:
     """Its name, after its file was imported and its topology checked here; None when only the cluster can do that.
+
+    And the options that name files for its policy, which stay here: with what is in these files.
 
     Raises:
         InvalidError: it cannot be imported, or cannot run.
@@ -105,10 +110,10 @@ def checked_here(request: PackageRequest, say: Callable[[str], None]) -> str | N
         if request.requirements is None or missing is None:
             raise
         say(f"module {missing!r} is not here, so the master alone checks it, with what {request.requirements} asks for")
-        return request.name
+        return request.name, inlined(options)
     blueprint = blueprint_of(topology, request.name, options)
     check_paths(blueprint)
-    return blueprint.name
+    return blueprint.name, inlined(blueprint.config)
 
 
 def _check_name(cluster: MasterClient, name: str | None) -> None:

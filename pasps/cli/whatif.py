@@ -7,7 +7,7 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from pasps.config import check
 from pasps.control.forecaster import NONE
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
-from pasps.control.settings import ElasticSettings
+from pasps.control.settings import ElasticSettings, usual_interval
 from pasps.control.situation import PolicySettings, Situation
 from pasps.daemons.run_list import KnownRun, base_directory
 from pasps.errors import ConfigError, InvalidError
@@ -56,6 +56,9 @@ exit codes:
   130  Ctrl-C"""
 
 _MOST_DIFFERENCES = 12
+_INTERVAL = "pasps.interval.secs"
+_SETTINGS = {**dict(GENERAL.values()), "correction_seconds": "pasps.correction.secs"}
+"""Fields of `PolicySettings`, and the keys that set them. The interval is the policy's own affair, too: see `_merged`."""
 _ARTIFACTS = "pasps.predictor.artifacts"
 AS_IT_WAS = "as it was"
 RECORDED = "recorded"
@@ -208,7 +211,7 @@ def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any])
             one,
             order=replace(
                 one.order,
-                settings=_merged(settings, one.order.settings),
+                settings=_merged(settings, past, one.order, given),
                 benchmark=before.benchmark,
                 options=_options(before, one.order, given),
             ),
@@ -227,15 +230,17 @@ def _options(before: Order, one: Order, given: Mapping[str, Any]) -> Mapping[str
 
 def _with(settings: PolicySettings, given: Mapping[str, Any]) -> PolicySettings:
     """The run's own settings, and those that are given instead."""
-    plain, asked = ElasticSettings.from_config({}).plan, ElasticSettings.from_config(given).plan
-    changed = {each.name: getattr(asked, each.name) for each in fields(asked) if getattr(asked, each.name) != getattr(plain, each.name)}
-    return replace(settings, **changed)
+    asked = ElasticSettings.from_config(given).plan
+    return replace(settings, **{at: getattr(asked, at) for at, key in _SETTINGS.items() if key in given})
 
 
-def _merged(settings: PolicySettings, one: PolicySettings) -> PolicySettings:
-    """`static:8` and `pasps@0.9` say it by themselves."""
-    own = {name: getattr(one, name) for name in ("static_replicas", "target_utilisation") if getattr(one, name) is not None}
-    return replace(settings, **own)
+def _merged(settings: PolicySettings, past: _Past, one: Order, given: Mapping[str, Any]) -> PolicySettings:
+    """`static:8` and `pasps@0.9` say it by themselves. Another policy has its own interval, unless one was set, then or now."""
+    own = {name: getattr(one.settings, name) for name in ("static_replicas", "target_utilisation")}
+    was_set = settings.interval_seconds != usual_interval(past.policy)
+    if _INTERVAL in given or not (one.policy == past.policy or was_set):
+        own["interval_seconds"] = one.settings.interval_seconds
+    return replace(settings, **{name: value for name, value in own.items() if value is not None})
 
 
 # ---- what is told

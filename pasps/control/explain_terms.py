@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Reason, Terms
+from pasps.control.quantities import count, seconds_text
 from pasps.control.situation import ExecutionTime, Forecast, Situation
 
 _CLAMPS: Mapping[Clamp, Callable[[BoltPlan], str]] = {
@@ -86,6 +87,9 @@ def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list
         Reason("input", f"{count(events)} events expected in {span}  ({'; '.join((*basis, came))})"),
         Reason("input", f"x share {_share(terms.share)} = {count(terms.from_input)} reach it", "Eq. 4"),
     ]
+    if situation.forecast is not None and situation.forecast.players:
+        parts = ", ".join(f"{player.name} {player.weight:.0%}" for player in situation.forecast.players)
+        rows.append(Reason("forecast", f"of {parts}, by what each would have cost of late"))
     queued = interval.bolts[bolt].queued if bolt in interval.bolts else 0
     rows.append(Reason("queues", f"{count(terms.from_queues)} of what is queued reach it  ({count(queued)} queued here)", "Eq. 7"))
     time = situation.estimates.execution.get(bolt)
@@ -114,14 +118,14 @@ def _asked(record: Record, plan: BoltPlan) -> list[Reason]:
 
 
 def _basis(situation: Situation, events: float, seconds: float) -> tuple[str, ...]:
-    """Where the expected input comes from, and what the forecast says otherwise."""
+    """Where the expected input comes from, and what the forecast says of the time itself where something else is planned for."""
     forecast = situation.forecast
     if forecast is None:
         return ("as just came in",)
     predicted = forecast.total(situation.interval.ended, seconds)
     if math.isclose(predicted, events, rel_tol=1e-9):
         return (_model(forecast),)
-    return "trend and forecast", f"{_model(forecast)} alone expects {count(predicted)}"
+    return (f"{_model(forecast)}, at the fullest before more replicas could come; {count(predicted)} in the next {seconds_text(seconds)}",)
 
 
 def _model(forecast: Forecast) -> str:
@@ -155,16 +159,3 @@ def _replicas(replicas: float) -> str:
 
 def _share(share: float) -> str:
     return f"{share:.2f}" if math.isclose(round(share, 2), share) else f"{share:.4g}"
-
-
-def count(events: float) -> str:
-    """Events, of which forecasts and shares make parts: `412`, `1,234.57`, `0.0042`."""
-    if 0 < abs(events) < 1:
-        return f"{events:.4g}"
-    return f"{events:,.2f}".rstrip("0").rstrip(".")
-
-
-def seconds_text(seconds: float) -> str:
-    """With four digits: `30 s`, `0.185 s`, `1.25 ms`, `4.2 µs`."""
-    unit, size = next(((unit, size) for unit, size in (("s", 1.0), ("ms", 1e-3)) if seconds >= size / 10), ("µs", 1e-6))
-    return f"{seconds / size:.4g} {unit}"

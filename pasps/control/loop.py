@@ -13,8 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from pasps.clock import Clock
+from pasps.control.coarse_samples import CoarseSamples
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import NOTHING_EXECUTED
+from pasps.control.forecaster import Forecaster
+from pasps.control.local_forecaster import LocalForecaster
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import SAMPLES, Machine, Monitor
 from pasps.control.plan import BoltPlan, Plan, Step
@@ -29,8 +32,6 @@ _log = logging.getLogger(__name__)
 
 _RECENT = 60
 _ARRIVALS = 10
-_FORECASTS = 20
-_A_LITTLE = 0.1
 _REST = 10.0
 """Between the cycles, asking for a forecast may take this small a part of the time: one in ten."""
 _PAUSE = 0.8
@@ -93,7 +94,8 @@ class MapeLoop:
     `tick` returns the moment that is due, and its owner then runs `decide`; ticks go on meanwhile, so that no second is missed.
     """
 
-    def __init__(self, config: LoopConfig, forecasts: Forecasts, actuator: Actuator, clock: Clock) -> None:
+    def __init__(self, config: LoopConfig, forecasts: Forecasts | LocalForecaster, actuator: Actuator, clock: Clock) -> None:
+        """`forecasts`: asked beside decisions, as who may take a while; or one that learns here, tick by tick, and answers at once."""
         self.held: dict[str, int] = {}
         """Bolts that were set by hand, and to what: planned for and written down, but left alone."""
         self.last: Record | None = None
@@ -101,16 +103,20 @@ class MapeLoop:
         self._options = config.policy.configured(config.settings) if config.options is None else config.options
         self._written_options = written_options(self._options)
         self._down_plans = getattr(self._options, "scale_down_plans", None) or 0
-        self._forecasts, self._actuator, self._clock = forecasts, actuator, clock
+        self._local = forecasts if isinstance(forecasts, LocalForecaster) else None
+        self._forecasts: Forecasts | None = None if isinstance(forecasts, LocalForecaster) else forecasts
+        coarse = config.policy.needs.sample_seconds, config.policy.needs.samples
+        if coarse != (1, SAMPLES) and isinstance(forecasts, Forecaster):
+            self._forecasts = CoarseSamples(forecasts, *coarse)
+        self._actuator, self._clock = actuator, clock
         self._needs = needs = config.policy.needs
         self._monitor = Monitor(config.shape, max(needs.history_seconds, SAMPLES if needs.per_bolt_series else 0))
         self._estimates = Estimates()
         self._series = forecasts if isinstance(forecasts, SeriesForecasts) else None
-        if self._series is None and (needs.per_bolt_series or needs.quantiles):
+        if self._series is None and self._local is None and (needs.per_bolt_series or needs.quantiles):
             raise InvalidError(f"policy {config.policy.name!r} needs forecasts of several series or quantiles; nobody here makes them")
         self._newest: Forecast | None = None
         self._of_bolts: Mapping[str, Forecast] = {}
-        self._made: deque[Forecast] = deque(maxlen=_FORECASTS)
         self._expected: float | None = None
         self._recent: deque[Mapping[str, int]] = deque(maxlen=max(_RECENT, self._down_plans))
         self._memory: Any = None
@@ -139,6 +145,8 @@ class MapeLoop:
         self._uptime = now = stats.uptime_seconds
         self._ticked_at = self._clock.now()
         self._problem = self._monitor.take(stats, machine, settings.interval_seconds)
+        if self._local is not None and self._monitor.kept and self._config.policy.forecasts:
+            self._learn(self._local, stats)
         if self._began is None:
             self._began = now
             self._cycle_at = self._correct_at = now + self._warm_up
@@ -153,6 +161,13 @@ class MapeLoop:
             self._correct_at = _following(self._began, settings.correction_seconds, now)
         step = bool(self._steps) and now >= self._steps[0][0] - _near(1.0)
         return "cycle" if cycle else "correction" if correction else "timetable" if step else None
+
+    def _learn(self, local: LocalForecaster, stats: Stats) -> None:
+        at, due = self._monitor.course
+        local.learn(INPUT, at, due)
+        if self._needs.per_bolt_series:
+            for bolt in self._config.shape.bolts:
+                local.learn(bolt.id, at, sum(edge.received for edge in stats.components[bolt.id].edges))
 
     def hurry(self) -> None:
         """Something has changed: the next tick is time for a correction, if the policy corrects. The pace goes on as it was."""
@@ -187,7 +202,8 @@ class MapeLoop:
 
     async def refresh_forecast(self) -> None:
         """Ask for a newer forecast, unless nobody needs one, one is asked for already, or asking took long a short while ago."""
-        if self._asking or self._problem or not self._config.policy.forecasts or self._clock.now() < self._ask_at:
+        unwanted = self._local is not None or not self._config.policy.forecasts
+        if unwanted or self._asking or self._problem or self._clock.now() < self._ask_at:
             return
         await self._ask()
 
@@ -196,8 +212,6 @@ class MapeLoop:
         began = self._clock.now()
         try:
             await self._ask_for(self._needs.horizon(self._config.settings.interval_seconds))
-            if self._newest is not None:
-                self._made.append(self._newest)
         finally:
             self._asking = False
             ended = self._clock.now()
@@ -206,6 +220,7 @@ class MapeLoop:
 
     async def _ask_for(self, seconds: float) -> None:
         needs, samples, now = self._needs, self._monitor.samples(), self._uptime
+        assert self._forecasts is not None
         if self._series is None or not (needs.per_bolt_series or needs.quantiles):
             self._newest = await self._forecasts.forecast(samples, seconds, now)
             return
@@ -216,6 +231,14 @@ class MapeLoop:
         found = await self._series.forecast_series(series, seconds, now, needs.quantiles)
         self._newest = found.get(INPUT)
         self._of_bolts = {name: forecast for name, forecast in found.items() if name != INPUT}
+
+    def _ask_here(self, local: LocalForecaster, moment: Moment) -> None:
+        needs, now = self._needs, self._uptime
+        seconds = needs.horizon(self._config.settings.interval_seconds, correction=moment == "correction")
+        self._newest = local.forecast(INPUT, seconds, now, needs.quantiles)
+        if needs.per_bolt_series:
+            found = {bolt.id: local.forecast(bolt.id, seconds, now, needs.quantiles) for bolt in self._config.shape.bolts}
+            self._of_bolts = {name: forecast for name, forecast in found.items() if forecast is not None}
 
     # ---- plan and execute
 
@@ -241,8 +264,10 @@ class MapeLoop:
             return
         policy = self._config.policy
         # who corrects asks beside its decisions all the time, and must not wait for a predictor that hangs
-        wanted = policy.forecasts and (self._newest is None or not policy.corrects)
-        if wanted and not self._asking and not self._problem:
+        wanted = policy.forecasts and not self._problem
+        if wanted and self._local is not None:
+            self._ask_here(self._local, moment)
+        elif wanted and not self._asking and (self._newest is None or not policy.corrects):
             await self._ask()  # first: it may take seconds, and the plan is to be made of the newest numbers
         uptime = self._uptime
         interval = None if self._problem else self._monitor.interval(self._config.settings.interval_seconds)
@@ -287,8 +312,7 @@ class MapeLoop:
             self._config.settings,
             self._monitor.samples()[-_ARRIVALS:],
             tuple(self._recent)[-(self._down_plans or _ARRIVALS) :],
-            next((made for made in reversed(self._made) if made.made_at <= interval.ended - 1.0 + _A_LITTLE), None),
-            tuple(self._monitor.history)[-needs.history_seconds :] if needs.history_seconds else (),
+            history=tuple(self._monitor.history)[-needs.history_seconds :] if needs.history_seconds else (),
             bolt_forecasts=self._of_bolts,
             replicas=self._monitor.replicas(seconds) if needs.replicas else {},
             workers=self._monitor.workers(seconds) if needs.replicas else {},

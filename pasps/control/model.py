@@ -63,12 +63,16 @@ QueueShare = Literal["paper", "edge", "own"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a policy reads the equations. `drain_seconds` None: queues are to be gone after the span, like the input."""
+    """How a policy reads the equations. `drain_seconds` None: queues are to be gone after the span, like the input.
+
+    `whole_events`: no queue is to be gone sooner than one event takes, since no number of replicas would do that.
+    """
 
     seconds: float
     queue_share: QueueShare = "paper"
     target: float = 1.0
     drain_seconds: float | None = None
+    whole_events: bool = False
 
 
 def queues(situation: Situation, share: QueueShare) -> dict[str, float]:
@@ -97,6 +101,8 @@ def _terms(bolt: BoltShape, known: Estimates, events: float, waiting: float, rea
     time = known.execution[bolt.id].seconds
     drain = reading.seconds if reading.drain_seconds is None else reading.drain_seconds
     replicas = None
+    if reading.whole_events and time is not None:
+        drain = max(drain, time)
     if time is not None:  # Eq. 2
         replicas = (from_input * time / (reading.seconds * reading.target) + waiting * time / drain) / bolt.concurrency
     return Terms(
@@ -108,7 +114,7 @@ def _terms(bolt: BoltShape, known: Estimates, events: float, waiting: float, rea
         replicas,
         reading.seconds,
         reading.target,
-        reading.drain_seconds,
+        drain if reading.whole_events else reading.drain_seconds,
         bolt.concurrency,
     )
 

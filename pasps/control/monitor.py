@@ -13,6 +13,7 @@ from itertools import pairwise
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.api.bolt import Step
 from pasps.config import merged
+from pasps.control.policies.policy import MOST_SAMPLES
 from pasps.control.situation import (
     BoltInterval,
     BoltSecond,
@@ -26,7 +27,7 @@ from pasps.control.situation import (
 )
 from pasps.metrics import ComponentStats, Stats
 
-SAMPLES = 100
+SAMPLES = MOST_SAMPLES
 """One-second samples that are kept: the window of the paper's predictors."""
 _SLACK = 0.25
 """An interval may begin this share of a second late: snapshots are not taken on the dot."""
@@ -189,6 +190,11 @@ class Monitor:
         return self._samples
 
     @property
+    def course(self) -> tuple[float, float]:
+        """When the newest snapshot was, on a clock without what is left out, and what had become due by then. There must be one."""
+        return self._course[-1]
+
+    @property
     def kept(self) -> int:
         """How many snapshots it holds."""
         return len(self._snapshots)
@@ -294,7 +300,9 @@ def _second(shape: TopologyShape, begin: _Seen, end: _Seen) -> Second:
         cpu = None if bolt.waits or did.blocks else did.seconds
         bolts[bolt.id] = BoltSecond(sum(did.received.values()), did.processed, did.queued, did.active, did.seconds, cpu)
     due = sum(end.due.values()) - sum(begin.due.values())
-    return Second(end.uptime, end.uptime - begin.uptime, due, bolts)
+    backlog = {name: held for name in shape.spouts if (held := end.stats.components[name].backlog)}
+    latency = end.stats.latency.since(begin.stats.latency).buckets
+    return Second(end.uptime, end.uptime - begin.uptime, due, bolts, backlog, latency)
 
 
 def _replica_intervals(bolt: BoltShape, old: ComponentStats, new: ComponentStats) -> dict[int, ReplicaInterval]:
@@ -312,6 +320,8 @@ def _replicas(old: ComponentStats, new: ComponentStats) -> dict[int, tuple[int, 
     found = {}
     for index, after in new.replicas.items():
         before = old.replicas.get(index)
+        if after is before:
+            continue
         executed, seconds = after.executed, after.execute_seconds * after.executed
         if before is not None:
             executed -= before.executed

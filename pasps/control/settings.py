@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pasps.config import OPTIONS_PREFIX, check, merged
+from pasps.control.policies import policy_named
 from pasps.control.situation import PolicySettings
 
 _MOST_FORECAST_SECONDS = 5.0
+USUAL_INTERVAL_SECONDS = 30.0
+"""td, where neither the configuration nor the policy says another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,13 @@ class ElasticSettings:
 
     @classmethod
     def from_config(cls, conf: Mapping[str, Any]) -> ElasticSettings:
-        """Read `conf`; what it leaves out has its default.
+        """Read `conf`; what it leaves out has its default, and the interval is that of the policy which it names.
 
         Raises:
-            ConfigError: an unknown or ill-typed key.
+            ConfigError: an unknown or ill-typed key, or a policy that there is not.
         """
         conf = merged(check(conf, "configuration"))
-        seconds = float(conf["pasps.interval.secs"])
+        seconds = usual_interval(conf["pasps.policy"]) if conf["pasps.interval.secs"] is None else float(conf["pasps.interval.secs"])
         deadline = conf["pasps.predictor.timeout.secs"]
         return cls(
             policy=conf["pasps.policy"],
@@ -58,3 +61,13 @@ class ElasticSettings:
             artifacts=conf["pasps.predictor.artifacts"],
             options={name.removeprefix(OPTIONS_PREFIX): value for name, value in conf.items() if name.startswith(OPTIONS_PREFIX)},
         )
+
+
+def usual_interval(policy: str | None) -> float:
+    """td under that policy, unless it is configured; None: nobody chose one.
+
+    Raises:
+        ConfigError: there is no such policy.
+    """
+    own = None if policy is None else policy_named(policy).needs.interval_seconds
+    return USUAL_INTERVAL_SECONDS if own is None else own

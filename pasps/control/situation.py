@@ -116,12 +116,18 @@ class BoltSecond:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought."""
+    """One second of the run: when it ended, how long it really was (a snapshot may come late), and what it brought.
+
+    `backlog` is what was held back at its end, by spout; who has none is not in it.
+    `latency` are the tracked events that were done in it, as a `Histogram`'s buckets of seconds since they were due.
+    """
 
     ended: float
     seconds: float
     due: float
     bolts: Mapping[str, BoltSecond]
+    backlog: Mapping[str, int] = field(default_factory=dict)
+    latency: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +174,20 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True)
+class Player:
+    """A model in a tournament: what a forecast of it cost of late, in events, and how much of the forecast is its."""
+
+    name: str
+    cost: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """Events expected in each step of `step_seconds` after `made_at` (the topology's uptime). `why` it is not the predictor's own.
 
     `quantiles`, of the running sum: at 0.9, step by step, what so many steps together exceed in one case of ten. Those of single
-    steps could not be added up. Empty: nobody said how sure it is.
+    steps could not be added up. Empty: nobody said how sure it is. `players`: what it was mixed from, the heaviest first, if anything.
     """
 
     made_at: float
@@ -182,6 +197,7 @@ class Forecast:
     why: str = ""
     step_seconds: float = 1.0
     quantiles: Mapping[float, tuple[float, ...]] = field(default_factory=dict)
+    players: tuple[Player, ...] = ()
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -254,7 +270,6 @@ class Situation:
 
     `interval` is the last whole td; in a correction, the last td seconds or as much as there was. `arrivals` are the events that
     became due in each of the last seconds, `recent` what the last decisions asked for by bolt before any delay; newest last.
-    `judged` is the newest forecast that already spoke of the last second: by it forecasts are judged.
 
     What follows is there for policies whose `Needs` ask for it. `history` are the last seconds, newest last; `bolt_forecasts` those
     of what each bolt receives; `replicas`, by bolt and index, and `workers` are of the interval. `memory` is what the policy's last
@@ -269,7 +284,6 @@ class Situation:
     settings: PolicySettings = PolicySettings()
     arrivals: tuple[float, ...] = ()
     recent: tuple[Mapping[str, int], ...] = ()
-    judged: Forecast | None = None
     history: tuple[Second, ...] = ()
     bolt_forecasts: Mapping[str, Forecast] = field(default_factory=dict)
     replicas: Mapping[str, Mapping[int, ReplicaInterval]] = field(default_factory=dict)

@@ -49,6 +49,8 @@ class Ticking:
         self._sampled = 0.0
         self._machine: Machine | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._pressed_at = 0.0
+        self._hurried: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Tick until it is cancelled. A tick that fails is left out: the last table stands, the data goes on."""
@@ -82,12 +84,34 @@ class Ticking:
         if self._corrects:
             self._keep(self._loop.refresh_forecast())
 
+    def press(self) -> None:
+        """Somewhere more comes than replicas take: correct at once, however far off the next correction is.
+
+        Once between two ticks, one at a time, and only where the policy corrects. On the loop; never blocks.
+        """
+        now, under_way = self._clock.now(), self._hurried is not None and not self._hurried.done()
+        if self._corrects and not under_way and now >= self._pressed_at + self._period:
+            self._pressed_at = now
+            self._loop.hurry()
+            self._hurried = asyncio.get_running_loop().create_task(self._tick_now())
+
+    async def _tick_now(self) -> None:
+        try:
+            await self.tick()
+        except PaspsError:  # the topology ends, or the next tick, which is not far, says what is wrong
+            pass
+        except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
+            _log.exception("a hurried control cycle failed")
+
     def sample(self, stats: Stats) -> None:
         """A sample of this snapshot, whenever the last one was: the course's end."""
         self._record(stats, self._source.machine(), self._loop.predicted())
 
     async def close(self) -> None:
         """Give up the decisions that are under way."""
+        if self._hurried is not None:  # first: its tick may begin a decision
+            self._hurried.cancel()
+            await asyncio.gather(self._hurried, return_exceptions=True)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -66,7 +66,7 @@ def _checked(package: Path, directory: Path, submission: Submission | None) -> B
     blueprint = load_package(unpacked, submission)
     check_paths(blueprint)
     settings = ElasticSettings.from_config(blueprint.config)
-    checked_policy(settings, _DEFAULT_POLICY)
+    checked_policy(settings, _DEFAULT_POLICY, blueprint)
     load_execution_times(et_path(unpacked.file), blueprint)
     try:
         cloudpickle.dumps(blueprint)

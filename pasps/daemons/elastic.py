@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.control import decision_log, run_log
 from pasps.control.explain import headline
 from pasps.control.forecaster import BASIC, NONE, Forecaster
+from pasps.control.local_forecaster import AUTO, local_forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine, shape_of
 from pasps.control.policies import policy_named
 from pasps.control.policies.options import ignored
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
-from pasps.control.ticking import SECOND, Ticking
+from pasps.control.ticking import Ticking
 from pasps.daemons.companion import ElasticView
 from pasps.daemons.machine_load import machine_of
 from pasps.daemons.predictor_process import TOKEN_VARIABLE, PredictorProcess
@@ -63,34 +65,35 @@ class Elastic:
         """Checks what was configured.
 
         Raises:
-            ConfigError: no such policy, an option that it has not, or a URL that is none.
+            ConfigError: no such policy, an option that it has not, a topology that it can do nothing for, or a URL that is none.
         """
-        policy = policy_named(config.policy)
-        settings = config.settings
+        settings, policy = config.settings, policy_named(config.policy)
+        shape = shape_of(master.blueprint)
+        options = policy.configured(settings.plan, settings.options, shape)
+        policy = policy.with_options(options)
         if settings.predictor == NONE:
             policy = policy.without_forecasts()
         self._master, self._config, self._clock = master, config, clock
         self._asks = policy.forecasts
+        beside = self._asks and settings.predictor == AUTO and settings.predictor_url is None
+        self._local = local_forecaster(policy.needs, settings.plan) if beside else None
         self._process = self._new_process() if self._needs_process() else None
         self._client = self._new_client()
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
-        options = policy.configured(settings.plan, settings.options)
         for key in ignored(policy.options, settings.plan):
             _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
-        loop_config = LoopConfig(shape_of(master.blueprint), policy, settings.plan, self._write, config.benchmark, options)
-        self._loop = MapeLoop(loop_config, self._forecaster, master.actuator, clock)
+        loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
+        self._loop = MapeLoop(loop_config, self._local or self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held
-        self._pace = settings.plan.correction_seconds if policy.corrects else None
-        self._ticking = Ticking(self._loop, _Source(master, places=policy.needs.replicas), clock, self._sample, self._pace)
+        pace = settings.plan.correction_seconds if policy.corrects else None
+        self._ticking = Ticking(self._loop, _Source(master, places=policy.needs.replicas), clock, self._sample, pace)
         self._task: asyncio.Task[None] | None = None
-        self._pressed_at = 0.0
-        self._hurried: asyncio.Task[None] | None = None
 
     # ---- the predictor
 
     def _needs_process(self) -> bool:
         settings = self._config.settings
-        return self._asks and settings.predictor_url is None and settings.predictor != BASIC
+        return self._asks and self._local is None and settings.predictor_url is None and settings.predictor != BASIC
 
     def _new_process(self) -> PredictorProcess:
         return PredictorProcess(self._clock, log_path=self._config.predictor_log, artifacts=self._config.settings.artifacts)
@@ -121,11 +124,10 @@ class Elastic:
     async def close(self) -> None:
         """Stop deciding, take the last sample, and end the predictor. The workers are still there."""
         task, self._task = self._task, None
-        under_way = [each for each in (task, self._hurried) if each is not None]
-        for each in under_way:
-            each.cancel()
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)  # first: a tick may begin a decision
         try:
-            await asyncio.gather(*under_way, return_exceptions=True)  # first: a tick may begin a decision
             await self._ticking.close()
             if task is not None:
                 with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
@@ -162,22 +164,9 @@ class Elastic:
         self.hold(component, None)
 
     def pressed(self, component: str) -> None:
-        """Correct at once, however far off the next correction is: once between two ticks, and only where the policy corrects."""
-        now, under_way = self._clock.now(), self._hurried is not None and not self._hurried.done()
-        if self._task is None or self._pace is None or under_way:
-            return
-        if now >= self._pressed_at + min(SECOND, self._pace):
-            self._pressed_at = now
-            self._loop.hurry()
-            self._hurried = asyncio.get_running_loop().create_task(self._tick_now())
-
-    async def _tick_now(self) -> None:
-        try:
-            await self._ticking.tick()
-        except PaspsError:  # the topology ends, or the next tick, which is not far, says what is wrong
-            pass
-        except Exception:  # noqa: BLE001 - the control cycle's door: the last table stands, the data goes on
-            _log.exception("a hurried control cycle failed")
+        """A worker says that more comes to that bolt than its replicas there take."""
+        if self._task is not None:
+            self._ticking.press()
 
     def view(self) -> ElasticView:
         """What is known now."""
@@ -219,14 +208,14 @@ class _Source:
         return machine_of(len(self._master.publisher.table.workers), workforce.cores(), hosts)
 
 
-def checked_policy(settings: ElasticSettings, default: str) -> str:
-    """The policy that is to decide: the configured one, else `default`.
+def checked_policy(settings: ElasticSettings, default: str, blueprint: Blueprint) -> str:
+    """The policy that is to decide about this topology: the configured one, else `default`.
 
     Raises:
-        ConfigError: there is none of that name, it does not take the options, or the predictor's address is none.
+        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
     """
     policy = policy_named(settings.policy or default)
-    policy.configured(settings.plan, settings.options)
+    policy.configured(settings.plan, settings.options, shape_of(blueprint))
     _check_address(settings.predictor_url)
     return policy.name
 

@@ -64,8 +64,12 @@ class RunDirectory:
         self._lock = threading.Lock()
 
     @classmethod
-    def create(cls, about: About, clock: Clock, chosen: str | None = None, base: Path | None = None) -> RunDirectory:
+    def create(
+        cls, about: About, clock: Clock, chosen: str | None = None, base: Path | None = None, *, listed: bool = True
+    ) -> RunDirectory:
         """Make it in the base directory, or take exactly `chosen`; also removes the oldest finished runs of the base directory.
+
+        Not `listed`: one that is chosen is found by its directory only.
 
         Raises:
             InvalidError: `chosen` is no directory, or is not empty; nothing in it was touched.
@@ -88,7 +92,7 @@ class RunDirectory:
             cure = "give another one with --run-dir, or another place for all with PASPS_HOME"
             raise BrokenError(f"the run directory {path} cannot be made: {error.strerror or error}; {cure}") from error
         directory = cls(path, record, clock, made=made)
-        if chosen is not None:
+        if chosen is not None and listed:
             directory._register(usual)
         return directory
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
-import gc
 import logging
 import os
 import pickle
@@ -47,11 +46,12 @@ from pasps.daemons.messages import (
 from pasps.daemons.step_loop import StepLoop, fail
 from pasps.daemons.worker_place import address_to_bind, begin_logging, log_text
 from pasps.errors import EmitError, PaspsError
+from pasps.garbage import collect_seldom
 from pasps.ids import IdSource
 from pasps.metrics import WorkerCounts
 from pasps.runtime.reports import Throttle, plain, told_of
 from pasps.runtime.snapshot import activity, take_counts
-from pasps.runtime.worker import GARBAGE_THRESHOLDS, Worker
+from pasps.runtime.worker import Worker
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
 from pasps.transport.handshake import Identity
@@ -173,9 +173,7 @@ class WorkerProcess:
         except BaseException as error:  # noqa: BLE001 - the daemon's door: told to the master, who tells the user; sys.exit too
             self._control.send(Hello("", 0, error=_told(error)))
             return
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GARBAGE_THRESHOLDS)
+        collect_seldom()
         host, port = self._listener.host, self._listener.port
         self._control.send(Hello(host, port, unmovable_tasks))
         self._watch.telling = True

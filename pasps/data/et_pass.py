@@ -6,13 +6,11 @@ Called by `et_spark`; runs user code.
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import pickle
 import platform
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,9 +21,9 @@ from pasps.data.et_feed import Feed, with_sources
 from pasps.data.et_patience import SetAlarm, alarm
 from pasps.data.et_worker import Catcher, LoneWorker, Machinery, Steps
 from pasps.errors import PaspsError
+from pasps.garbage import collected_seldom
 from pasps.runtime.executor import BoltExecutor
 from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
-from pasps.runtime.worker import GARBAGE_THRESHOLDS
 
 _BEGINNING = (__file__, os.path.dirname(asyncio.__file__))
 PATIENCE = 10
@@ -117,7 +115,7 @@ class _Bench:
         steps.drive(worker)
         self._feed = Feed(worker, sources, request.arrivals)
         try:
-            with _garbage_as_in_a_worker_process(), alarm(self._in_call) as set_alarm:
+            with collected_seldom(), alarm(self._in_call) as set_alarm:
                 done, stuck = await self._give_all(steps, catcher, set_alarm)
         finally:
             worker.close()
@@ -202,17 +200,3 @@ def _is_quiet(executor: BoltExecutor) -> bool:
 
 def _event_before(arrivals: tuple[Arrival, ...], done: int) -> int:
     return arrivals[done - 1][0].event if done else -1
-
-
-@contextmanager
-def _garbage_as_in_a_worker_process() -> Iterator[None]:
-    """Garbage is collected as seldom as there, and what was loaded is left alone; else that would be measured."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

@@ -47,7 +47,8 @@ class Ends:
 class Decided:
     """A run's decisions, counted. `activations` and `deactivations` are of replicas, as observed after each decision.
 
-    `forecasts` are the cycles that had one, by the model that made it, and after those by what stood in for it.
+    `forecasts` are the cycles that had one, by the model that made it, and after those by what stood in for it; `players` the parts that
+    models had in those of a tournament, added up.
     """
 
     cycles: int = 0
@@ -60,6 +61,7 @@ class Decided:
     ends: Ends | None = None
     concurrency: dict[str, int] = field(default_factory=dict)
     forecasts: dict[str, int] = field(default_factory=dict)
+    players: dict[str, float] = field(default_factory=dict)
 
 
 def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
@@ -81,18 +83,21 @@ def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
         found.ends = _ends(situation) or found.ends
         found.concurrency.update((bolt.id, bolt.concurrency) for bolt in situation.shape.bolts)
         if record.moment == "cycle":
-            _count_forecast(found.forecasts, situation.forecast)
+            _count_forecast(found, situation.forecast)
             ahead = _ahead(situation, record.plan, interval_seconds)
             found.ahead += [] if ahead is None else [ahead]
     found.forecasts = dict(sorted(found.forecasts.items(), key=lambda count: count[0].endswith(_STOOD_IN)))
+    found.players = dict(sorted(found.players.items(), key=lambda part: -part[1]))
     return found
 
 
-def _count_forecast(counts: dict[str, int], forecast: Forecast | None) -> None:
+def _count_forecast(found: Decided, forecast: Forecast | None) -> None:
     if forecast is not None:
         # basic may be what was chosen; `why` says that something stands in for another model
         maker = f"{forecast.source}{_STOOD_IN}" if forecast.why else forecast.model
-        counts[maker] = counts.get(maker, 0) + 1
+        found.forecasts[maker] = found.forecasts.get(maker, 0) + 1
+        for player in forecast.players:
+            found.players[player.name] = found.players.get(player.name, 0.0) + player.weight
 
 
 def _ends(situation: Situation) -> Ends | None:

@@ -97,6 +97,10 @@ def _forecasts_text(measures: Measures) -> str:
     return ", ".join(f"{count:,} {maker}" for maker, count in measures.decisions.forecasts.items()) or UNKNOWN
 
 
+def _players_text(measures: Measures) -> str:
+    return ", ".join(f"{name} {part:.0%}" for name, part in measures.decisions.players.items()) or UNKNOWN
+
+
 def _replica_seconds_text(measures: Measures) -> str:
     return f"{count_text(measures.replicas.seconds)} of {count_text(measures.replicas.most_seconds)}"
 
@@ -179,6 +183,13 @@ DEFINITIONS: Sequence[Definition] = (
     Definition("the same by the loop", False, _decided_text, "Of these, what the loop's own decisions did."),
     Definition("decisions", False, _decisions_text, "Cycles are made at the end of an interval, corrections in between."),
     Definition("forecasts", False, _forecasts_text, "Cycles that had one, by the model that made it, or by what stood in for it."),
+    Definition(
+        "of which models",
+        False,
+        _players_text,
+        "What the forecasts of a tournament were mixed of, over all cycles: each model by what it would have cost of late.",
+        rare=True,
+    ),
     Definition(
         "held",
         False,

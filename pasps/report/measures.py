@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from pasps.control.decision_log import Record
@@ -58,7 +58,8 @@ class Replicas:
 class Decisions:
     """How many the loop made: at the end of an interval and in between; `held` ones changed nothing, `failed` are bolts' changes.
 
-    `forecasts` are the cycles that had one, by the model that made it, or by what stood in for it.
+    `forecasts` are the cycles that had one, by the model that made it, or by what stood in for it; `players` the parts that models had
+    in those of a tournament, as shares of what all of them had, the largest first.
     """
 
     cycles: int
@@ -66,6 +67,7 @@ class Decisions:
     held: int
     failed: int
     forecasts: Mapping[str, int]
+    players: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,15 @@ def measures_of(
         input_error=input_error(decisions.ahead, course.due),
         replica_error=replica_error(decisions.ahead, course.due),
         replicas=_replicas(course, decisions),
-        decisions=Decisions(decisions.cycles, decisions.corrections, decisions.held, decisions.failed, decisions.forecasts),
+        decisions=_decisions(decisions),
         bolts={name: _bolt(bolt, decisions.concurrency.get(name, 1)) for name, bolt in course.bolts.items()},
     )
+
+
+def _decisions(found: Decided) -> Decisions:
+    whole = sum(found.players.values())
+    players = {name: part / whole for name, part in found.players.items()}
+    return Decisions(found.cycles, found.corrections, found.held, found.failed, found.forecasts, players)
 
 
 def _saved_resources(course: Observed) -> float | None:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pasps.control.decision_log import Record
-
-DEFAULT_INTERVAL_SECONDS = 30.0
+from pasps.control.settings import usual_interval
+from pasps.errors import ConfigError
 
 
 def title_of(run: Mapping[str, Any], fallback: str) -> str:
@@ -20,12 +20,18 @@ def title_of(run: Mapping[str, Any], fallback: str) -> str:
 
 
 def interval_of(run: Mapping[str, Any], records: Iterable[Record]) -> float:
-    """td: what the first decision was made with, else what was configured, else the default."""
+    """td: what the first decision was made with, else what was configured, else what its policy is made for."""
     for record in records:
         if record.situation is not None:
             return record.situation.settings.interval_seconds
     configured = _config(run).get("pasps.interval.secs")
-    return float(configured) if isinstance(configured, int | float) and configured > 0 else DEFAULT_INTERVAL_SECONDS
+    if isinstance(configured, int | float) and configured > 0:
+        return float(configured)
+    policy = run.get("policy")
+    try:
+        return usual_interval(policy if isinstance(policy, str) else None)
+    except ConfigError:  # somebody's own, which is not here
+        return usual_interval(None)
 
 
 def command_of(run: Mapping[str, Any]) -> str:

@@ -135,13 +135,6 @@ _log = logging.getLogger(__name__)
 Report = Callable[[str, int, BaseException | str], None]
 
 
-GARBAGE_THRESHOLDS = (10_000, 10, 10)
-"""For `gc.set_threshold` in a process of workers, after `gc.freeze`.
-
-Tuples come and go by the thousand and hardly ever form circles, and Python's own 700 costs up to 3% of the time. But where user
-code makes circles, a parsed document for each tuple, so many objects wait with all that they hold: no more than that.
-"""
-
 _CLOSE_SECONDS = 3.0
 """How long the end of a worker waits for calls that are under way on threads; its controller ends it after five anyway."""
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
 
 from pasps.control.forecaster import BASIC, NONE, TRAINED, Forecaster, Predictor
+from pasps.control.local_forecaster import AUTO, LocalForecaster, local_forecaster
 from pasps.control.loop import Forecasts
 from pasps.control.monitor import SAMPLES
-from pasps.control.situation import Forecast
+from pasps.control.policies.policy import Needs
+from pasps.control.situation import INPUT, Forecast, PolicySettings
 from pasps.errors import InvalidError, PredictorError
 from pasps.simulation.arrivals import Arrivals
 
@@ -46,6 +48,13 @@ class Clairvoyant:
         horizon = math.ceil(seconds)
         return Forecast(now, tuple(self._arrivals.expected(now + ahead, now + ahead + 1.0) for ahead in range(horizon)), CLAIRVOYANT)
 
+    async def forecast_series(
+        self, series: Mapping[str, Sequence[float]], seconds: float, now: float, quantiles: Sequence[float]
+    ) -> Mapping[str, Forecast]:
+        """See `pasps.control.loop.SeriesForecasts`: the input alone, of which it is sure."""
+        found = await self.forecast(series.get(INPUT, ()), seconds, now)
+        return {} if found is None else {INPUT: found}
+
 
 class ServiceModel:
     """A model of the predictor service without the service; see `pasps.control.forecaster.Predictor`. It takes no virtual time."""
@@ -66,14 +75,20 @@ class ServiceModel:
             raise PredictorError(str(error)) from error
 
 
-def forecasts_of(name: str, arrivals: Arrivals, deadline_seconds: float, artifacts: str | None = None) -> Forecasts:
-    """Who forecasts under that name: `basic`, `none`, `clairvoyant`, a model of the service, or a trained one of that directory.
+def forecasts_of(
+    name: str, arrivals: Arrivals, deadline_seconds: float, needs: Needs, settings: PolicySettings, artifacts: str | None = None
+) -> Forecasts | LocalForecaster:
+    """Who forecasts under that name: `auto`, beside the loop; `basic`, `none`, `clairvoyant`, a model of the service, or a trained one of
+    that directory.
 
     Raises:
         InvalidError: there is no such model, or the service is not installed.
     """
     if name == CLAIRVOYANT:
         return Clairvoyant(arrivals)
+    local = local_forecaster(needs, settings) if name == AUTO else None
+    if local is not None:
+        return local
     return Forecaster(_predictor(name, artifacts), name, deadline_seconds)
 
 

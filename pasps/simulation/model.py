@@ -27,6 +27,8 @@ from pasps.simulation.graph import Graph, GraphBolt
 
 LEAST_LENT_SECONDS = 0.002
 """See `runtime.loads`: a queue with less work than this gives nothing away."""
+PRESSED_SECONDS, CALM_SECONDS = 0.1, 0.25
+"""See `runtime.loads`: when a queue that grows is told to the controller, and how soon again."""
 _CHUNK_SECONDS = 0.001
 """See `runtime.meters`: a turn of a bolt that computes takes about so many tuples."""
 _REPORTS_WHOLE = 1.0
@@ -101,7 +103,10 @@ class _Worker:
 class _Station:
     """A queue and who takes from it: all replicas of a bolt in a worker, or one replica."""
 
-    __slots__ = ("asked", "bolt", "free", "index", "queue", "replicas", "set", "slots", "told", "until", "waiting", "worker", "working")
+    __slots__ = (
+        "ahead", "asked", "bolt", "calm_until", "free", "index", "last", "queue", "replicas", "set", "slots", "told", "until", "waiting",
+        "worker", "working",
+    )  # fmt: skip
 
     def __init__(self, bolt: _Bolt, worker: _Worker, index: int) -> None:
         self.bolt, self.worker, self.index = bolt, worker, index
@@ -112,9 +117,12 @@ class _Station:
         self.free: deque[_Replica] = deque()
         self.slots = 0
         self.until = 0.0  # of parcels: when the one server is done with what it has taken
+        self.last = (0.0, 0, 0.0)  # of parcels: when the last one was taken, its events, and their work
         self.set = False  # whether it is to look again then
         self.asked = False  # another worker's queue for some
         self.told = 0  # executed, by the last whole report
+        self.ahead = 0.0  # seconds of work there at the last look of `pressed`
+        self.calm_until = 0.0
 
 
 class _Bolt:
@@ -239,6 +247,8 @@ class Model:
         self._backlog_events = 0
         self._full = 0
         self._parcels = arrivals.parcels(detail.parcels_a_second)
+        self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
+        self._coming: tuple[float, int] | None = None
         self._over = self._wakes = False
         self.table = graph.table()
         self._homes = {name: [self._by_id[place] for place in self.table.components[name].places] for name in graph.spouts}
@@ -273,7 +283,7 @@ class Model:
     # ---- the input
 
     def _next_arrival(self) -> None:
-        parcel = next(self._parcels, None)
+        parcel = self._coming = next(self._parcels, None)
         if parcel is None:
             self._over = True
             return
@@ -284,6 +294,7 @@ class Model:
         self._spout_turn = (self._spout_turn + 1) % len(self._spouts)
         self.due += count
         self._due_by[spout] += count
+        self._came = (self.time, count, spout)
         self._backlog.append((_Root(self.time, count), spout))
         self._backlog_events += count
         self._next_arrival()
@@ -501,12 +512,16 @@ class Model:
         if bolt.full and bolt.waiting < bolt.limit:
             bolt.full = False
             self._full -= 1
-            for before in bolt.upstream:
-                for waiting in before.stations.values():
-                    if waiting.queue:
-                        self._at(self.time, self._wake, waiting, None, None)
-            if self._backlog:
-                self._at(self.time, self._emit_later, None, None, None)
+            self._has_room(bolt)
+
+    def _has_room(self, bolt: _Bolt) -> None:
+        """Whoever was held back because it had none goes on."""
+        for before in bolt.upstream:
+            for waiting in before.stations.values():
+                if waiting.queue:
+                    self._at(self.time, self._wake, waiting, None, None)
+        if self._backlog:
+            self._at(self.time, self._emit_later, None, None, None)
 
     def _wake(self, station: _Station, _b: None, _c: None) -> None:
         if not station.bolt.waits:
@@ -540,6 +555,7 @@ class Model:
             queue.popleft()
             self._took(station, count)
             station.until = begin + work
+            station.last = (now, count, work)
             varied = each if not bolt.sigma else each * max(0.1, self._random.gauss(1.0, bolt.plan.varies / sqrt(count)))
             self._at(max(now, begin + work / 2 + varied + self.cost.hop), self._served, station, (root, place, count), varied)
         if bolt.one_queue and len(bolt.stations) > 1:
@@ -725,6 +741,18 @@ class Model:
         station.queue.extend(moved)
         self._wake(station, None, None)
 
+    def pressed(self) -> bool:
+        """Whether some worker says now that a bolt's queue grows, as `runtime.loads` does it; asked once a report."""
+        found = False
+        for bolt in self._bolts.values():
+            for station in bolt.stations.values():
+                ahead = self._ahead(station) if station.waiting else 0.0
+                if ahead > max(PRESSED_SECONDS, station.ahead) and self.time >= station.calm_until:
+                    station.calm_until = self.time + CALM_SECONDS
+                    found = True
+                station.ahead = ahead
+        return found
+
     # ---- tables
 
     def apply(self, table: ActivationTable) -> None:
@@ -775,9 +803,11 @@ class Model:
                 if working:
                     bolt.targets.append(station)
             bolt.limit = self.graph.buffer * len(routing.active)
-            full = bolt.waiting >= bolt.limit
-            self._full += full - bolt.full
+            full, was_full = bolt.waiting >= bolt.limit, bolt.full
+            self._full += full - was_full
             bolt.full = full
+            if was_full and not full:
+                self._has_room(bolt)
             for (number, _), splitter in bolt.splitters.items():
                 splitter.refresh(self._view(bolt, self._workers[number]))
 
@@ -835,8 +865,33 @@ class Model:
         emitted, due, tasks = self._emitted_by[name], self._due_by[name], self.graph.spouts[name]
         return ComponentStats(
             name, emitted, 0, 0, 0, 0, tasks, tasks, 0.0, 0, {}, (), due - emitted, emitted,
-            due=due, knows_backlog=True, held_back=self.held_back,
+            due=due + self._due_of_parcel(name), knows_backlog=True, held_back=self.held_back,
         )  # fmt: skip
+
+    def _due_of_parcel(self, spout: str) -> int:
+        """How far what is due is off what is counted: the events of a parcel come around its moment, one by one."""
+        if self._exact:
+            return 0
+        (before, last, its_spout), after = self._came, self._coming
+        gap = self._spread if after is None else after[0] - before
+        share = min(1.0, (self.time - before) / gap) if gap > 0 else 1.0
+        off = -last / 2 * (1.0 - share) if spout == its_spout else 0.0
+        if after is not None and spout == self._spouts[self._spout_turn]:
+            off += after[1] / 2 * share
+        return round(off)
+
+    def _queued(self, bolt: _Bolt) -> int:
+        """Received and not done. Of parcels not as they come, all at once, but as the events would that they stand for."""
+        if self._exact or not bolt.waits:
+            return bolt.waiting + bolt.in_hand
+        each, found = bolt.plan.et_seconds, 0.0
+        for station in bolt.stations.values():
+            taken_at, count, work = station.last
+            late = max(0.0, station.until - work / 2 - self.time)
+            slots = max(1, station.slots)
+            busy = min(slots, count * each / self._spread) if self.time - taken_at <= 2 * self._spread else 0.0
+            found += station.waiting + busy + late * slots / each if each else station.waiting
+        return round(found)
 
     def _component(self, name: str, bolt: _Bolt) -> ComponentStats:
         draining = 0
@@ -849,7 +904,7 @@ class Model:
         )
         each = bolt.seconds / bolt.executed if bolt.executed else 0.0
         return ComponentStats(
-            name, bolt.executed, bolt.executed, bolt.executed, 0, bolt.waiting + bolt.in_hand, bolt.active, bolt.plan.pool, each, 0,
+            name, bolt.executed, bolt.executed, bolt.executed, 0, self._queued(bolt), bolt.active, bolt.plan.pool, each, 0,
             self._replicas(bolt, draining), edges,
         )  # fmt: skip
 

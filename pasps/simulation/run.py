@@ -10,22 +10,25 @@ from typing import Any
 from pasps.activation import moves, with_active
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.forecaster import NONE
-from pasps.control.loop import LoopConfig, MapeLoop
+from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy, policy_named
 from pasps.control.run_log import Sample
 from pasps.control.situation import PolicySettings
 from pasps.control.ticking import Ticking
+from pasps.garbage import collected_seldom
 from pasps.metrics import Latency, Stats
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import forecasts_of
 from pasps.simulation.graph import Graph
+from pasps.simulation.lead import Orders
 from pasps.simulation.model import MOST_CALLS, Detail, Machinery, Model, detail_for
 from pasps.simulation.virtual_time import EPOCH, VirtualClock, run_virtually
 
 TAIL_SECONDS = 30.0
 """So long after the trace's end it is waited for what is left: a message time-out."""
 _LOOK_SECONDS = 1.0
+_SOONEST_SECONDS = 0.001
 Sink = Callable[[Sample], None]
 
 
@@ -37,6 +40,7 @@ def _nowhere(_: object) -> None:
 class Order:
     """Who decides, and with what. `benchmark`: et_i by bolt that the loop knows beforehand, as from `.et.json`.
 
+    `lead_seconds`: how long replicas take to come, which are paid from when they are asked for and given back at once.
     `artifacts` is the directory of trained models, for a predictor such as `bigru@mine`.
     """
 
@@ -51,6 +55,7 @@ class Order:
     tail_seconds: float = TAIL_SECONDS
     most_calls: float = MOST_CALLS
     epoch: float = EPOCH
+    lead_seconds: float = 0.0
     artifacts: str | None = None
 
 
@@ -78,13 +83,19 @@ class Simulated:
 class ModelSource:
     """See `pasps.control.ticking.StatsSource`: the model, as of the clock's time."""
 
-    def __init__(self, model: Model, clock: VirtualClock) -> None:
-        self._model, self._clock = model, clock
+    def __init__(self, model: Model, clock: VirtualClock, orders: Orders | None = None) -> None:
+        self._model, self._clock, self._orders = model, clock, Orders() if orders is None else orders
 
     async def stats(self) -> Stats:
-        """Goes on with the model up to now."""
+        """Goes on with the model up to now. Replicas that were asked for count as those that are there."""
         self._model.run(self._clock.now())
-        return self._model.stats()
+        stats, ordered = self._model.stats(), self._orders.ordered
+        if not ordered:
+            return stats
+        return replace(
+            stats,
+            components={**stats.components, **{name: replace(stats.components[name], active=count) for name, count in ordered.items()}},
+        )
 
     def machine(self) -> Machine:
         """Cores that are busy with nothing but the model's workers."""
@@ -96,11 +107,15 @@ class ModelSource:
 class ModelActuator:
     """See `pasps.control.loop.Actuator`: one table for all, which holds after the time that it takes until all workers route by it."""
 
-    def __init__(self, model: Model, clock: VirtualClock, activation_seconds: float) -> None:
+    def __init__(self, model: Model, clock: VirtualClock, activation_seconds: float, orders: Orders | None = None) -> None:
+        """`orders`: of replicas that take a while to come."""
         self._model, self._clock, self._seconds = model, clock, activation_seconds
+        self._orders = Orders() if orders is None else orders
 
     async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
         """Never fails; what would move keyed tasks in between is postponed."""
+        if self._orders.lead_seconds:
+            return self._ordered(wanted)
         table = changed = self._model.table
         acts: dict[str, Act] = {}
         for name, count in wanted.items():
@@ -119,6 +134,26 @@ class ModelActuator:
         self._model.run(self._clock.now())
         self._model.apply(replace(changed, version=table.version + 1))
         return acts, table.version + 1
+
+    def _ordered(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int]:
+        there = self._there()
+        before = there | self._orders.ordered
+        self._orders.order(wanted, there, self._clock.now())
+        self.arrive()
+        return {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items()}, self._model.table.version
+
+    def arrive(self) -> None:
+        """Whatever has come by now works from now on, and what was given back does not."""
+        changes = self._orders.come(self._clock.now(), self._there())
+        if changes:
+            table = self._model.table
+            for name, count in changes.items():
+                table = with_active(table, name, count)
+            self._model.run(self._clock.now())
+            self._model.apply(replace(table, version=self._model.table.version + 1))
+
+    def _there(self) -> dict[str, int]:
+        return {bolt.id: len(self._model.table.components[bolt.id].active) for bolt in self._model.graph.bolts}
 
 
 class _Tally:
@@ -161,41 +196,66 @@ def simulate(
     records: Callable[[Record], None] = _nowhere,
     progress: Callable[[float], None] = _nowhere,
     detail: Detail | None = None,
+    forecasts: Forecasts | None = None,
+    policy: Policy | None = None,
 ) -> Simulated:
     """Run the whole trace, and on until all is done or the tail is over. Blocks; the same for the same arguments.
 
-    `progress` is told the share that is over, every virtual second.
+    `progress` is told the share that is over, every virtual second. `policy` decides in place of the order's, which has its name;
+    `forecasts` are asked in place of its predictor.
 
     Raises:
         InvalidError: no such predictor.
-        ConfigError: no such policy, or it does not take the options.
+        ConfigError: no such policy, or it does not take the options or the topology.
     """
-    policy: Policy = policy_named(order.policy)
+    policy = policy_named(order.policy) if policy is None else policy
+    configured = policy.configured(order.settings, order.options, graph.shape)
+    policy = policy.with_options(configured)
     if order.predictor == NONE:
         policy = policy.without_forecasts()
     clock = VirtualClock(order.epoch)
     detail = detail_for(graph, arrivals, order.most_calls) if detail is None else detail
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
-    configured = policy.configured(order.settings, order.options)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    forecasts = forecasts_of(order.predictor, arrivals, order.forecast_seconds, order.artifacts)
-    loop = MapeLoop(config, forecasts, ModelActuator(model, clock, order.machinery.activation), clock)
+    asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
+    orders = Orders(order.lead_seconds)
+    actuator = ModelActuator(model, clock, order.machinery.activation, orders)
+    loop = MapeLoop(config, asked, actuator, clock)
     correction = order.settings.correction_seconds if policy.corrects else None
-    source = ModelSource(model, clock)
+    source = ModelSource(model, clock, orders)
     ticking = Ticking(loop, source, clock, tally.sample, correction)
 
+    async def listen() -> None:
+        """Workers that say at once when a queue grows; with parcels a queue is too coarse for it."""
+        while detail.exact and correction is not None:
+            await asyncio.sleep(graph.report_seconds)
+            model.run(clock.now())
+            if model.pressed():
+                ticking.press()
+
+    async def wait_for_orders() -> None:
+        """What was asked for comes when it does, between two ticks too."""
+        while order.lead_seconds:
+            at = orders.next()
+            await asyncio.sleep(min(_LOOK_SECONDS, _LOOK_SECONDS if at is None else max(_SOONEST_SECONDS, at - clock.now())))
+            actuator.arrive()
+
     async def main() -> None:
-        task = asyncio.get_running_loop().create_task(ticking.run())
+        begin = asyncio.get_running_loop().create_task
+        task, *beside = begin(ticking.run()), begin(listen()), begin(wait_for_orders())
         while not model.over and clock.now() < arrivals.seconds + order.tail_seconds:
             await asyncio.sleep(_LOOK_SECONDS)
             progress(min(1.0, clock.now() / arrivals.seconds))
         task.cancel()
+        for each in beside:
+            each.cancel()
         await asyncio.sleep(0)  # what was begun with the last tick begins, before it is given up
         await ticking.close()
         ticking.sample(await source.stats())
 
-    run_virtually(clock, main())
+    with collected_seldom():
+        run_virtually(clock, main())
     return Simulated(
         order.policy,
         order.predictor if policy.forecasts else NONE,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pasps.config import KEYS, Key
 from pasps.control.policies import BUILT_IN, Policy
+from pasps.control.policies.options import files_of
+from pasps.control.settings import USUAL_INTERVAL_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -67,11 +69,14 @@ def policies_table() -> str:
 
 
 def _decides(policy: Policy) -> str:
-    return "each interval, and corrects in between" if policy.needs.corrects else "each interval"
+    own = policy.needs.interval_seconds
+    return f"each {USUAL_INTERVAL_SECONDS if own is None else own:g} s{', and corrects in between' if policy.needs.corrects else ''}"
 
 
 def _looks(policy: Policy) -> str:
     ahead = policy.needs.horizon_seconds
+    if ahead is None and "horizon" in policy.keys:
+        return "`horizon` intervals ahead"
     return "one interval ahead" if ahead is None else f"{ahead:g} s ahead" if ahead else "needs none"
 
 
@@ -84,14 +89,15 @@ def options_table() -> str:
 
 def _option_row(policy: str, field: str, key: Key) -> str:
     unit = f" ({key.unit})" if key.unit else ""
-    return f"| `{policy}` | `{field}` | {key.expected()}{unit} | `{shown(key.default)}` | {key.doc} |"
+    expected = key.expected().replace("text", "a file") if field in files_of(BUILT_IN[policy].options) else key.expected()
+    return f"| `{policy}` | `{field}` | {expected}{unit} | `{shown(key.default)}` | {key.doc} |"
 
 
 TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "keys": (DOCS / "configuration.md", keys_table),
     "defaults": (DOCS / "storm-compatibility.md", defaults_table),
-    "policies": (DOCS / "elasticity.md", policies_table),
-    "options": (DOCS / "elasticity.md", options_table),
+    "policies": (DOCS / "policies.md", policies_table),
+    "options": (DOCS / "policies.md", options_table),
 }
 
 

@@ -301,7 +301,7 @@ def test_what_is_wanted_of_a_topology_that_drains_is_promised_where_it_comes_bac
     run(tmp_path, body, {"test.keeps": True})
 
 
-@pytest.mark.parametrize(("options", "policy"), [({}, "pasps"), ({"pasps.policy": "static"}, "static")])
+@pytest.mark.parametrize(("options", "policy"), [({}, "pasps"), ({"pasps.policy": "static"}, "static"), ({"pasps.policy": "dabs"}, "dabs")])
 def test_who_decides_is_said_in_the_store_and_in_the_run_directory(tmp_path: Path, options: dict[str, Any], policy: str) -> None:
     async def body(bench: Bench) -> None:
         await bench.until("running")

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from typing import Any
 
-from pasps.control.policies import pa_sps, pasps, presps, static
-from pasps.control.policies.options import option
+from pasps.config import OPTIONS_PREFIX
+from pasps.control.policies import (
+    cba,
+    dabs,
+    ds2,
+    incremental,
+    optimal,
+    pa_sps,
+    pasps,
+    presps,
+    ra_sps,
+    rlearning,
+    spea,
+    srea,
+    static,
+    threshold,
+)
+from pasps.control.policies.options import files_of, option, text_of
 from pasps.control.policies.policy import INTERVAL, Needs, Policy
 from pasps.errors import ConfigError
 
 GROUP = "pasps.policies"
-BUILT_IN = {policy.name: policy for policy in (pasps.POLICY, pa_sps.POLICY, presps.POLICY, static.POLICY)}
+_MODULES = (
+    pasps,
+    pa_sps,
+    presps,
+    ra_sps,
+    dabs,
+    incremental,
+    rlearning,
+    srea,
+    spea,
+    cba,
+    optimal,
+    ds2,
+    threshold,
+    static,
+)
+BUILT_IN: dict[str, Policy] = {module.POLICY.name: module.POLICY for module in _MODULES}
 
-__all__ = ["BUILT_IN", "GROUP", "INTERVAL", "Needs", "Policy", "option", "policy_named", "policy_names"]
+__all__ = ["BUILT_IN", "GROUP", "INTERVAL", "Needs", "Policy", "inlined", "option", "policy_named", "policy_names"]
 
 _MOVED = ("forecasts", "corrects", "warm_up_seconds")
 """What a policy once said of itself beside its function, and `Needs` says now."""
@@ -46,3 +80,15 @@ def policy_named(name: str) -> Policy:
     near = get_close_matches(name.lower().replace("_", "-"), names, n=1)
     cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
     raise ConfigError("pasps.policy", f"names no policy: {name!r}", cure=cure)
+
+
+def inlined(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of `conf` that name files for its policy, with the text of these files: for where the files are not. Blocks.
+
+    Raises:
+        ConfigError: there is no such policy, or no such file.
+    """
+    if conf.get("pasps.policy") is None:
+        return {}
+    keys = {OPTIONS_PREFIX + name for name in files_of(policy_named(conf["pasps.policy"]).options)}
+    return {key: text_of(key, conf[key]) for key in sorted(keys & conf.keys())}

@@ -9,6 +9,7 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -17,6 +18,9 @@ from pasps.config import OPTIONS_PREFIX, Key
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
 
+HOW_CHANGED = "How changes are made: `pool` activates replicas, `restart` is what Storm's rebalance does"
+"""Of the option `reconfigure` of a policy whose changes were restarts where it comes from; its plan has the value."""
+_MOST_BYTES = 256 << 10
 _KINDS = (int, float, bool, str)
 GENERAL: Mapping[str, tuple[str, str]] = {
     "target": ("target_utilisation", "pasps.target.utilisation"),
@@ -42,9 +46,13 @@ def option(
     least: float | None = None,
     above: float | None = None,
     most: float | None = None,
+    file: bool = False,
 ) -> Any:
-    """A field of an options class with its bounds, and what it does in a few words. A default of None may be set to null again."""
-    return field(default=default, metadata={"doc": doc, "unit": unit, "least": least, "above": above, "most": most})
+    """A field of an options class with its bounds, and what it does in a few words. A default of None may be set to null again.
+
+    `file`: it is set to a file, and is the text in it, JSON; so a policy stays pure, and a record has all that was decided by.
+    """
+    return field(default=default, metadata={"doc": doc, "unit": unit, "least": least, "above": above, "most": most, "file": file})
 
 
 def keys_of(options: type) -> dict[str, Key]:
@@ -108,7 +116,7 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
     Raises:
         ConfigError: the policy has no such option (with the nearest name, or all of them), or it does not take that value.
     """
-    keys = keys_of(options)
+    keys, files = keys_of(options), files_of(options)
     for name, value in given.items():
         key = keys.get(name)
         if key is None:
@@ -116,9 +124,33 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
         if not key.accepts(value):
             expected = f"must be {key.expected()}, got {value!r} ({type(value).__name__})"
             raise ConfigError(key.name, expected, where=f"policy {policy!r}")
+    given = {name: text_of(keys[name].name, value) if name in files else value for name, value in given.items()}
     general = {name: getattr(settings, at) for name, (at, _) in GENERAL.items() if name in keys}
     found = {name: value for name, value in general.items() if value is not None and keys[name].accepts(value)} | dict(given)
     return options(**{name: float(value) if keys[name].kind is float and value is not None else value for name, value in found.items()})
+
+
+def files_of(options: type) -> set[str]:
+    """The fields that are set to a file."""
+    return {each.name for each in fields(options) if each.metadata.get("file")}
+
+
+def text_of(key: str, value: str | None) -> str | None:
+    """What is in the file that an option is set to; or that text itself, as records have it, which begins with a brace. Blocks.
+
+    Raises:
+        ConfigError: there is no such file, or it is too much for every record to have it.
+    """
+    if value is None or value.lstrip().startswith("{"):
+        return value
+    path = Path(value)
+    try:
+        size, text = path.stat().st_size, path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(key, f"names a file that cannot be read: {error}") from error
+    if size > _MOST_BYTES:
+        raise ConfigError(key, f"names a file of {size:,} bytes, at most {_MOST_BYTES:,} are taken, since every decision's record has them")
+    return text
 
 
 def ignored(options: type, settings: PolicySettings) -> list[str]:

@@ -2,36 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from pasps.control.model import Reading, terms
 from pasps.control.plan import Plan
+from pasps.control.policies.first_minute import HISTORY_SECONDS, benchmark_of, samples_of
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
-from pasps.control.situation import Situation
+from pasps.control.situation import ExecutionTime, Situation
+
+SAMPLE_SECONDS, SAMPLES = 5, 12
+"""As the published controller samples its input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the equations are read; the defaults are the paper's."""
+    """How the equations are read; the defaults are the paper's text."""
 
     target: float = option(1.0, "Share of its time a replica is to be busy with what comes in", above=0, most=1.5)
     drain_seconds: float | None = option(None, "Time in which queues are to be gone; null: an interval", unit="seconds", above=0)
     queue_share: Literal["paper", "edge", "own"] = option("paper", "Of queues before a bolt: θ_p, as printed, θ_i^p, or none")
+    published: bool = option(False, "Samples and et_i as the published controller takes them, not as the text has it")
 
 
 def plan(situation: Situation, options: Options) -> Plan:
     """One decision for the next td."""
     seconds = situation.settings.interval_seconds
+    known = (situation.memory or {}).get("benchmarks", {})
+    memory = None
+    if options.published:
+        benchmarks = _benchmarks(situation, known)
+        situation, memory = _with_larger(situation, benchmarks), {"benchmarks": benchmarks}
     forecast = situation.forecast
     if forecast is None:
-        return Plan({}, held="there is no forecast")
+        return Plan({}, held="there is no forecast", memory=memory)
     events = forecast.total(situation.interval.ended, seconds)
     reading = Reading(seconds, options.queue_share, options.target, options.drain_seconds)
-    return as_asked(situation, terms(situation, events, reading), events)
+    return replace(as_asked(situation, terms(situation, events, reading), events), memory=memory)
+
+
+def _benchmarks(situation: Situation, known: Mapping[str, float]) -> dict[str, float]:
+    """By bolt et_i of the first minute, as soon as that is over."""
+    found = {}
+    for bolt in situation.shape.bolts:
+        seconds = benchmark_of(situation, bolt, samples_of(situation, bolt, SAMPLE_SECONDS), known.get(bolt.id))
+        if seconds is not None:
+            found[bolt.id] = seconds
+    return found
+
+
+def _with_larger(situation: Situation, benchmarks: Mapping[str, float]) -> Situation:
+    """With the benchmark in place of an et_i that is smaller."""
+    execution = dict(situation.estimates.execution)
+    for bolt, seconds in benchmarks.items():
+        live = execution[bolt].seconds
+        if live is None or live < seconds:
+            execution[bolt] = ExecutionTime(seconds, "last", "measured in the first minute")
+    return replace(situation, estimates=replace(situation.estimates, execution=execution))
+
+
+def _needs_of(options: Any) -> Needs:
+    if not options.published:
+        return Needs(horizon_seconds=INTERVAL)
+    return Needs(horizon_seconds=INTERVAL, history_seconds=HISTORY_SECONDS, sample_seconds=SAMPLE_SECONDS, samples=SAMPLES)
 
 
 POLICY = Policy(
-    "pa-sps", "PA-SPS as published: the predicted input and all queues, once an interval", plan, Options, Needs(horizon_seconds=INTERVAL)
+    "pa-sps",
+    "PA-SPS as published: the predicted input and all queues, once an interval",
+    plan,
+    Options,
+    Needs(horizon_seconds=INTERVAL),
+    _needs_of,
 )

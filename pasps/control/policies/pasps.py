@@ -1,77 +1,145 @@
-"""Ours: looks no further ahead than to the next correction, leaves room, and never plans more than the cores can carry.
+"""Ours: looks no further ahead than capacity takes to come, leaves the room that its aim wants, never plans more than the cores carry.
 
-The plan follows what just came in and how it changes, and the forecast as far as that was right a moment ago; it adds what it takes
-to work off the queues in a short time. At the end of an interval bolts whose keyed tasks would move between workers, which the loop
-does not let move in between, are planned for the highest second of the coming interval.
+The plan follows the forecast of the time until the next correction, and adds what it takes to work off the queues in a short time. At
+the end of an interval bolts whose keyed tasks would move between workers, which the loop does not let move in between, are planned for
+the highest second of the coming interval.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pasps.control.capacity import within_the_cores
-from pasps.control.model import Reading, terms
-from pasps.control.plan import BoltPlan, Clamp, Plan
+from pasps.control.model import Reading, never_resting, terms
+from pasps.control.plan import BoltPlan, Clamp, Plan, Reason, Terms
+from pasps.control.policies.late_share import Ease
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
-from pasps.control.policies.regret import Rises
-from pasps.control.situation import BoltShape, Situation
+from pasps.control.policies.regret import WINDOW_SECONDS, Rises
+from pasps.control.policies.staffing import cheapest
+from pasps.control.situation import BoltShape, Forecast, Situation
+from pasps.errors import ConfigError
 
-_DAMPING = 0.5
-"""How much of a second's change goes on: all of it overshoots where the input turns (simulated on four traces)."""
+_DRAIN_SECONDS = 0.25
+_DRAIN_OF_TARGET = 0.25
+"""With a latency that is to be kept queues may last for this part of it, if nobody says otherwise."""
+_SLIVER = 0.25
+"""So little of a replica more is not worth one: what it leaves undone waits in a queue, which asks for it when it has grown."""
+_NEAR_SECONDS = 1.0
+_LEARNT_SECONDS = 5
+"""Seconds of latencies that are looked at, so that one that a late cycle missed is in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Its knobs; `target` is the one to turn."""
+    """Its knobs; `target` is the one to turn, or say what is wanted by `latency_target`, or by the two prices."""
 
-    target: float = option(0.8, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=1.5)
-    drain_seconds: float = option(1.0, "Time in which queues are to be gone", unit="seconds", above=0)
-    change_seconds: float = option(10.0, "What giving a replica back and fetching it again is worth", unit="seconds of a replica", least=0)
+    target: float = option(0.9, "Share of its time a replica is to be busy; higher saves replicas, lower shortens waits", above=0, most=5)
+    latency_target: float | None = option(None, "p95 of the latency, which it finds the utilisation for", unit="seconds", above=0)
+    late_cost: float | None = option(None, "What an event costs that waits for a second; with `replica_cost` in place of `target`", above=0)
+    replica_cost: float | None = option(None, "What a replica costs a second", above=0)
+    drain_seconds: float | None = option(
+        None, "Time in which queues are to be gone; null: 0.25, or a quarter of `latency_target`", unit="seconds", above=0
+    )
+    change_seconds: float = option(3.0, "What giving a replica back and fetching it again is worth", unit="seconds of a replica", least=0)
+    move_seconds: float = option(1.0, "What moving a keyed task to another worker is worth, besides", unit="seconds of a replica", least=0)
+    lead_seconds: float = option(0.0, "How long a replica takes to come that is asked for", unit="seconds", least=0, most=3600)
     scale_down_plans: int | None = option(None, "Fewer only when so many plans agree; null: by `change_seconds`", unit="plans", least=1)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for what contradicts itself."""
+        if (self.late_cost is None) != (self.replica_cost is None):
+            missing = "late_cost" if self.late_cost is None else "replica_cost"
+            raise ConfigError(
+                f"pasps.policy.options.{missing}", "is missing: late_cost and replica_cost go together", where="policy 'pasps'"
+            )
+        if self.late_cost is not None and self.latency_target is not None:
+            cure = "leave out one of them"
+            raise ConfigError("pasps.policy.options.latency_target", "is not for who has prices", where="policy 'pasps'", cure=cure)
+
+    @property
+    def price_ratio(self) -> float | None:
+        """What a second of waiting costs, in seconds of a replica; None: there are no prices."""
+        return self.late_cost / self.replica_cost if self.late_cost is not None and self.replica_cost is not None else None
+
+    @property
+    def quantile(self) -> float:
+        """Of what may come in a time that is longer than a correction: the one that is planned for."""
+        ratio = self.price_ratio
+        return 0.5 if ratio is None else ratio / (1.0 + ratio)
+
+    @property
+    def drain(self) -> float:
+        """The time in which queues are to be gone."""
+        found = self.drain_seconds
+        if found is None:
+            found = _DRAIN_SECONDS if self.latency_target is None else _DRAIN_OF_TARGET * self.latency_target
+        return max(found, self.lead_seconds)  # what comes later than that cannot work them off sooner
 
 
 def plan(situation: Situation, options: Options) -> Plan:
-    """One decision, at the end of an interval or within it."""
-    span, target, drain = situation.settings.correction_seconds, options.target, options.drain_seconds
-    events = _expected(situation, span)
-    near = terms(situation, events, Reading(span, target=target, drain_seconds=drain), _waiting(situation))
-    if situation.moment == "cycle":
-        ahead = _highest(situation, span)
-        far = terms(situation, max(events, ahead), Reading(span, target=target, drain_seconds=drain), _waiting(situation))
-        near = {bolt.id: far[bolt.id] if _is_bound(bolt, situation) else near[bolt.id] for bolt in situation.shape.bolts}
-    asked = within_the_cores(situation, as_asked(situation, near, events))
+    """One decision, at the end of an interval or within it: 1. the utilisation, 2. what comes, 3. what that takes, 4. what stays."""
+    known = situation.memory or {}
+    kept = None if options.latency_target is None else _kept(situation, options, options.latency_target, known.get("latency"))
+    seconds = situation.settings.correction_seconds
+    reading = Reading(seconds, target=options.target, drain_seconds=options.drain, whole_events=True)
+    if kept is not None:
+        reading = replace(reading, target=kept.target, drain_seconds=options.drain * kept.drain)
+    events, waiting = _expected(situation, options, seconds), _waiting(situation)
+    needs = _terms(situation, events, reading, waiting, options)
+    bound = frozenset(bolt.id for bolt in situation.shape.bolts if _is_bound(bolt, situation))
+    if situation.moment == "cycle" and bound:
+        far = _terms(situation, max(events, _highest(situation, options, seconds)), reading, waiting, options)
+        needs |= {name: far[name] for name in bound}
+    asked = within_the_cores(situation, as_asked(situation, needs, events, _SLIVER))
     if options.scale_down_plans is not None:
-        return _scaled_down_later(situation, asked, options.scale_down_plans)
-    return _scaled_down_by_regret(situation, asked, options.change_seconds)
+        planned = _scaled_down_later(situation, asked, options.scale_down_plans)
+    else:
+        planned = _scaled_down_by_regret(situation, asked, options, known.get("rises"))
+    if kept is None or options.latency_target is None:
+        return planned
+    memory = {**(planned.memory or {}), "latency": kept.written()}
+    return replace(planned, bolts=_aiming(planned.bolts, kept, options.latency_target), memory=memory)
 
 
-def _expected(situation: Situation, seconds: float) -> float:
-    """Events of the next `seconds`: the trend of the last seconds and the forecast, each as far as it was right in the last second."""
+# ---- what comes
+
+
+def _expected(situation: Situation, options: Options, seconds: float) -> float:
+    """Events of the next `seconds`, as forecast; where nobody forecasts, or who does cannot, as many as just came in.
+
+    Where replicas take a while to come: as many as in the fullest such time until then, since what is needed then is asked for now.
+    """
     arrivals, forecast, now = situation.arrivals, situation.forecast, situation.interval.ended
-    if len(arrivals) < 3:
-        rate = arrivals[-1] if arrivals else situation.interval.due / situation.interval.seconds
-        return rate * seconds
-    # the last second's rate is that of its middle, half a second ago
-    trend = max(0.0, arrivals[-1] + _DAMPING * (arrivals[-1] - arrivals[-2]) * (0.5 + seconds / 2))
-    if forecast is None:
-        return trend * seconds
-    if situation.judged is None:
-        return trend * seconds  # nothing is known of the forecasts' worth
-    wrong_forecast = abs(situation.judged.total(now - 1.0, 1.0) - arrivals[-1])
-    wrong_trend = abs(arrivals[-2] + _DAMPING * (arrivals[-2] - arrivals[-3]) - arrivals[-1])
-    both = wrong_forecast**2 + wrong_trend**2
-    trust = wrong_trend**2 / both if both else 0.5
-    return trust * forecast.total(now, seconds) + (1.0 - trust) * trend * seconds
+    if forecast is None or forecast.why:
+        return (arrivals[-1] if arrivals else situation.interval.due / situation.interval.seconds) * seconds
+    if not options.lead_seconds:
+        return forecast.total(now, seconds)
+    window = max(seconds, _NEAR_SECONDS)
+    starts = range(math.ceil(options.lead_seconds / window) + 1)
+    return max(_total(forecast, options, now + start * window, window) for start in starts) * seconds / window
 
 
-def _highest(situation: Situation, seconds: float) -> float:
-    """The most events of any `seconds` of the coming interval, as forecast."""
-    forecast, end = situation.forecast, situation.settings.interval_seconds
+def _highest(situation: Situation, options: Options, seconds: float) -> float:
+    """The most events of any `seconds` of the coming interval, as forecast; with prices at least what all of it may bring."""
+    forecast, now, whole = situation.forecast, situation.interval.ended, situation.settings.interval_seconds
     if forecast is None:
         return 0.0
-    starts = range(max(1, int(end - seconds) + 1))
-    return max(forecast.total(situation.interval.ended + start, seconds) for start in starts)
+    starts = range(max(1, int(whole - seconds) + 1))
+    return max(_total(forecast, options, now, whole) * seconds / whole, *(forecast.total(now + start, seconds) for start in starts))
+
+
+def _total(forecast: Forecast, options: Options, now: float, seconds: float) -> float:
+    """What is to be planned for: what is expected, or with prices what they say may be exceeded that seldom."""
+    if options.price_ratio is None:
+        return forecast.total(now, seconds)
+    return forecast.total_at(options.quantile, now, seconds)
+
+
+# ---- what that takes
 
 
 def _is_bound(bolt: BoltShape, situation: Situation) -> bool:
@@ -89,6 +157,39 @@ def _waiting(situation: Situation) -> dict[str, float]:
     return found
 
 
+def _terms(situation: Situation, events: float, reading: Reading, waiting: Mapping[str, float], options: Options) -> dict[str, Terms]:
+    """As the equations have it; with prices the target of each bolt is what is cheapest at its load."""
+    ratio = options.price_ratio
+    if ratio is None:
+        return terms(situation, events, reading, waiting)
+    found = {}
+    for bolt, needs in zip(situation.shape.bolts, terms(situation, events, replace(reading, target=1.0), waiting).values(), strict=True):
+        if needs.replicas is not None and needs.execution_seconds is not None:
+            load = needs.from_input * needs.execution_seconds / needs.seconds / needs.concurrency
+            room = cheapest(load, ratio, bolt.pool) - load
+            needs = replace(needs, replicas=needs.replicas + room, target=load / (load + room) if load > 0 else 1.0)
+        found[bolt.id] = needs
+    return found
+
+
+# ---- a latency that is to be kept
+
+
+def _kept(situation: Situation, options: Options, limit: float, memory: Any) -> Ease:
+    full = any(situation.interval.bolts[bolt.id].active >= bolt.pool for bolt in situation.shape.bolts)
+    return Ease.of(memory, options.target).after(situation.history, limit, carried=not full)
+
+
+def _aiming(bolts: Mapping[str, BoltPlan], kept: Ease, limit: float) -> dict[str, BoltPlan]:
+    said = (
+        f"95% of the events within {limit:g} s: {kept.late:.1%} were late of late, so replicas may be busy {kept.target:.0%} of their time"
+    )
+    return {name: replace(bolt, reasons=(*bolt.reasons, Reason("aims", said))) for name, bolt in bolts.items()}
+
+
+# ---- what stays
+
+
 def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
     """Fewer replicas only when so many plans agree; bound bolts only at the end of an interval, or its highest second is forgotten."""
     bolts: dict[str, BoltPlan] = {}
@@ -97,35 +198,87 @@ def _scaled_down_later(situation: Situation, plan: Plan, plans: int) -> Plan:
         past = [before[shape.id] for before in situation.recent if shape.id in before]
         last = past[max(0, len(past) - (plans - 1)) :]
         may = len(last) == plans - 1 and not (situation.moment == "correction" and _is_bound(shape, situation))
-        most = max([bolt.allowed, *last]) if may else bolt.active
-        kept = max(bolt.allowed, min(bolt.active, most))
-        clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
-        bolts[shape.id] = replace(bolt, replicas=kept, clamps=clamps)
+        bolts[shape.id] = _at_most(bolt, max([bolt.allowed, *last]) if may else bolt.active)
     return Plan(bolts, plan.input)
 
 
-def _scaled_down_by_regret(situation: Situation, plan: Plan, change_seconds: float) -> Plan:
-    """Fewer replicas when fetching them again, as likely as that is, costs less than keeping them (see `regret`)."""
-    now, known = situation.interval.ended, situation.memory or {}
-    bolts: dict[str, BoltPlan] = {}
-    memory = {}
+def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, known: Mapping[str, Any] | None) -> Plan:
+    """Fewer replicas when fetching them again, as likely as that is, costs less than keeping them (see `regret`).
+
+    One that takes a while to come is missed for as long, which is worth as much as keeping it. What a bound bolt's change costs are
+    the tasks that it moves to another worker too; and it gets more only for what that is worth.
+    """
+    rises = Rises(known, max(WINDOW_SECONDS, options.lead_seconds))
+    change = options.change_seconds + options.lead_seconds
+    rises.learn(situation.interval.ended, {shape.id: _exact_need(shape, plan.bolts[shape.id]) for shape in situation.shape.bolts})
+    bolts = {}
     for shape in situation.shape.bolts:
         bolt = plan.bolts[shape.id]
-        exact = None if bolt.terms is None else bolt.terms.replicas
-        rises = Rises.of(known.get(shape.id)).after(now, float(bolt.allowed) if exact is None else min(exact, shape.pool))
-        memory[shape.id] = rises.written()
-        waits = situation.moment == "correction" and _is_bound(shape, situation)
-        most = bolt.active if waits else rises.kept(bolt.allowed, bolt.active, change_seconds)
-        kept = max(bolt.allowed, min(bolt.active, most))
-        clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
-        bolts[shape.id] = replace(bolt, replicas=kept, clamps=clamps)
-    return replace(plan, bolts=bolts, memory=memory)
+        if not shape.keyed and bolt.active <= bolt.allowed:
+            bolts[shape.id] = bolt
+        elif not _is_bound(shape, situation):
+            bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, change))
+        elif situation.moment == "correction":
+            bolts[shape.id] = _at_most(bolt, bolt.active)
+        else:
+            price = options.move_seconds * _moves_a_replica(shape, bolt, situation.interval.workers)
+            if bolt.allowed > bolt.active and _is_not_worth(bolt, price, situation.settings.interval_seconds):
+                bolts[shape.id] = _unmoved(bolt)
+            else:
+                bolts[shape.id] = _at_most(bolt, rises.kept(shape.id, bolt.allowed, bolt.active, change + price))
+    return replace(plan, bolts=bolts, memory={"rises": rises.written()})
+
+
+def _exact_need(shape: BoltShape, bolt: BoltPlan) -> float:
+    """Before it is rounded up; no more than its pool."""
+    exact = None if bolt.terms is None else bolt.terms.replicas
+    return float(bolt.allowed) if exact is None else min(exact, shape.pool)
+
+
+def _unmoved(bolt: BoltPlan) -> BoltPlan:
+    said = f"{bolt.allowed} would move keyed tasks to other workers, which costs more than it brings"
+    return replace(bolt, replicas=bolt.active, reasons=(*bolt.reasons, Reason("moves", said)))
+
+
+def _at_most(bolt: BoltPlan, most: int) -> BoltPlan:
+    """With no more replicas given back than so many are left."""
+    kept = max(bolt.allowed, min(bolt.active, most))
+    if kept == bolt.replicas:
+        return bolt
+    clamps = bolt.clamps if kept == bolt.allowed else (*bolt.clamps, Clamp.DELAYED)
+    # not `replace`, which takes five times as long, and there may be a thousand bolts
+    return BoltPlan(bolt.active, bolt.asked, bolt.allowed, kept, bolt.terms, clamps, bolt.unmet, bolt.reasons)
+
+
+def _moves_a_replica(shape: BoltShape, bolt: BoltPlan, workers: int) -> float:
+    """About how many of its tasks go to another worker for each replica that comes or goes: those of one, unless they stay near."""
+    return shape.pool / max(bolt.active, bolt.allowed) * (workers - 1) / workers
+
+
+def _is_not_worth(bolt: BoltPlan, price: float, seconds: float) -> bool:
+    """Whether a replica more brings less than it costs in so long a time. A bolt that cannot carry what comes always needs it."""
+    if bolt.terms is None or bolt.terms.replicas is None or never_resting(bolt.terms) > bolt.active:
+        return False
+    return min(1.0, bolt.terms.replicas - bolt.active) * seconds < price
+
+
+def _needs_of(options: Options) -> Needs:
+    lead = options.lead_seconds
+    return Needs(
+        horizon_seconds=lead + _NEAR_SECONDS if lead else INTERVAL,
+        history_seconds=0 if options.latency_target is None else _LEARNT_SECONDS,
+        quantiles=() if options.price_ratio is None else (options.quantile,),
+        corrects=True,
+        warm_up=1.0,
+        correction_horizon_seconds=lead + _NEAR_SECONDS,
+    )
 
 
 POLICY = Policy(
     "pasps",
-    "ours: corrects all the time from forecast and queues, keeps replicas below full use, within the cores",
+    "ours: corrects all the time from forecast and queues, keeps the room that its aim wants, within the cores",
     plan,
     Options,
-    Needs(horizon_seconds=INTERVAL, corrects=True, warm_up=1.0),
+    _needs_of(Options()),
+    _needs_of,
 )

@@ -18,6 +18,7 @@ from pasps.cluster.spark_java import SparkJava, begin_java
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.driver.options import DriverOptions, Secrets, parsed, told_orders, told_secrets, waits_for
 from pasps.errors import PaspsError
+from pasps.garbage import collect_seldom
 
 _log = logging.getLogger("pasps.driver")
 
@@ -73,6 +74,7 @@ def _run() -> int:
     except PaspsError as error:
         _log.error("%s", error)
         return int(driver.CRASHED)
+    collect_seldom()
     return asyncio.run(_drive(driver, options, secrets, java))
 
 

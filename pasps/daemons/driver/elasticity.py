@@ -10,6 +10,7 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.control.et_file import et_path, load_execution_times
+from pasps.control.local_forecaster import AUTO
 from pasps.control.settings import ElasticSettings
 from pasps.daemons.elastic import ElasticConfig, checked_policy
 from pasps.daemons.run_directory import PREDICTOR_LOG_NAME, RunDirectory
@@ -29,7 +30,7 @@ def policy_of(blueprint: Blueprint) -> str:
     Raises:
         ConfigError: there is no such policy.
     """
-    return checked_policy(ElasticSettings.from_config(blueprint.config), DEFAULT_POLICY)
+    return checked_policy(ElasticSettings.from_config(blueprint.config), DEFAULT_POLICY, blueprint)
 
 
 def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predictor: Predictor) -> ElasticConfig:
@@ -40,7 +41,7 @@ def elastic_config(blueprint: Blueprint, file: Path, run: RunDirectory, predicto
         InvalidError: the file of execution times is none.
     """
     settings = ElasticSettings.from_config(blueprint.config)
-    if settings.predictor_url is None:
+    if settings.predictor_url is None and settings.predictor != AUTO:  # which plays beside the loop, unless a service is named for it
         address, token = predictor
         settings = replace(settings, predictor_url=address, predictor_token=settings.predictor_token or token)
     times = load_execution_times(et_path(file), blueprint)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pasps.api import Bolt, Topology, Tuple
 from pasps.api.topology import blueprint_of
 from pasps.cli.elasticity import Elasticity
+from pasps.daemons.driver.elasticity import elastic_config
 from pasps.daemons.run_directory import About, RunDirectory
-from pasps.errors import InvalidError
+from pasps.errors import ConfigError, InvalidError
 from pasps.spouts import TraceSpout
 from pasps.testing import FakeClock
 from tests.unit.predictor_service.artifact_builder import spoil_manifest, toy_artifact
@@ -104,3 +106,32 @@ def test_what_was_trained_may_be_known_to_a_service_elsewhere() -> None:
 def test_without_the_service_its_models_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pasps.simulation.forecasters.MODELS", None)
     assert made({"pasps.predictor": "atuo"}).policy == "pasps"
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"pasps.policy": "rlearning"}, "'pasps.policy.options.table' is not set: policy 'rlearning' does what it has learned"),
+        ({"pasps.policy": "rlearning", "pasps.policy.options.table": "nowhere"}, "names a file that cannot be read"),
+        ({"pasps.policy": "dabs", "pasps.policy.options.betta": 0.5}, "the nearest known name is 'pasps.policy.options.beta'"),
+        ({"pasps.policy": "cba", "pasps.policy.options.horizon": 61}, "must be an integer of at least 1 and at most 60, got 61"),
+    ],
+)
+def test_a_policy_that_can_do_nothing_here_is_refused(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        made(config)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({}, 10.0), ({"pasps.interval.secs": 30}, 30.0)])
+def test_a_run_and_a_driver_have_the_pace_of_the_policy(given: dict[str, Any], seconds: float) -> None:
+    class Directory:
+        path = Path("nowhere")
+
+        def lines(self, name: str) -> Any:
+            return SimpleNamespace(write=print)
+
+    config = {"pasps.policy": "dabs", **given}
+    directory = cast(RunDirectory, Directory())
+    here = made(config).control(directory)
+    there = elastic_config(blueprint_of(Pipe, None, config), Path("pipe.py"), directory, (None, None))
+    assert here.settings.plan.interval_seconds == there.settings.plan.interval_seconds == seconds

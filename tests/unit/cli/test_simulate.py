@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from pasps.cli import main as cli
+from pasps.control.policies import BUILT_IN, Needs, Policy, static
 from tests.unit.predictor_service.artifact_builder import toy_artifact
 
 TOPOLOGY = """
@@ -163,6 +164,34 @@ def test_what_a_name_says_itself_lies_over_the_option_for_all(shop: Path, trace:
         assert abs(first - second) > 0.1, option
 
 
+@pytest.fixture
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that is made for intervals of ten seconds."""
+    made_for_ten = Needs(warm_up=1.0, interval_seconds=10.0)
+    monkeypatch.setitem(BUILT_IN, "brisk", Policy("brisk", "a test's own", static.plan, static.Options, made_for_ten))
+
+
+@pytest.mark.usefixtures("brisk", "monkeypatched_home")
+def test_each_policy_has_its_own_interval_unless_one_is_set(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, "--workers", "2", "--cores", "2", "--peak", "50"]
+
+    def decisions(words: list[str]) -> list[int]:
+        assert main([*words, "--json"]) == 0
+        return [run["decisions"] for run in json.loads(capsys.readouterr().out)["runs"]]
+
+    assert decisions([*words, "--compare", "static,brisk"]) == [2, 5], "at 1 and 31 s, and each ten seconds"
+    assert decisions([*words, "--compare", "static,brisk", "-o", "pasps.interval.secs=5"]) == [9, 9]
+    free, bound = tmp_path / "free", tmp_path / "bound"
+    decisions([*words, "--policy", "static", "--run-dir", str(free)])
+    decisions([*words, "--policy", "static", "--run-dir", str(bound), "-o", "pasps.interval.secs=5"])
+    assert decisions(["whatif", str(free), "--compare", "static,brisk"]) == [2, 5]
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk"]) == [9, 9], "what was set then holds"
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk", "-o", "pasps.interval.secs=30"]) == [2, 2]
+    assert decisions(["whatif", str(bound), "--compare", "static,brisk", "-o", "pasps.interval.secs=null"]) == [2, 5]
+
+
 @pytest.mark.parametrize(("interval", "late"), [("40", True), ("39", False)])
 def test_a_trace_that_ends_before_the_first_decision_is_told(
     shop: Path, trace: Path, interval: str, late: bool, capsys: pytest.CaptureFixture[str]
@@ -171,6 +200,55 @@ def test_a_trace_that_ends_before_the_first_decision_is_told(
     assert main([*words, "-o", f"pasps.interval.secs={interval}"]) == 0
     told = "pa-sps:basic, presps: first decision after 40 s, when the trace is over; take a longer trace, or -o pasps.interval.secs=S"
     assert (told in capsys.readouterr().out.splitlines()) is late
+
+
+def test_what_rlearning_is_to_do_is_learned_and_tried(shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "shop.table.json"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL]
+    assert main([*words, "--train", str(table), "--passes", "2", "--json"]) == 0
+    told = capsys.readouterr()
+    assert f"learned in 2 passes, written to {table}" in told.err
+    learned = json.loads(told.out)["runs"][0]
+    assert learned["name"] == learned["policy"] == "rlearning"
+    assert main([*words, "--compare", f"rlearning:{table},static:8", "--json"]) == 0
+    again, _ = json.loads(capsys.readouterr().out)["runs"]
+    assert {**again, "name": "rlearning"} == learned
+    assert main([*words, "--policy", "rlearning", "-o", f"pasps.policy.options.table={table}", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0] == learned
+    assert main([*words, "--train", str(table), "--passes", "1", "-o", "pasps.policy.options.table=not.there.yet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--policy", "rlearning"], "'pasps.policy.options.table' is not set: policy 'rlearning' does what it has learned"),
+        (["--compare", "static,rlearning"], "'pasps.policy.options.table' is not set"),
+        (["--compare", "rlearning:nowhere.json"], "names a file that cannot be read"),
+        (["--compare", "rlearning:"], "--compare rlearning:: policy 'rlearning' asks nobody for forecasts"),
+        (["--train", "no/such/directory/table.json"], "--train no/such/directory/table.json: expected a file to write"),
+        (["--train", "."], "--train .: expected a file to write"),
+        (["--passes", "3"], "--passes says how often --train goes through the trace"),
+        (["--policy", "static", "-o", "pasps.policy.options.table=x"], "is no option of policy 'static'"),
+    ],
+)
+def test_a_table_that_is_not_there_or_cannot_be_is_told(
+    shop: Path, trace: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words in refused(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, *more], capsys)
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_a_table_holds_for_the_pools_that_it_was_learned_with(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, run = tmp_path / "shop.table.json", tmp_path / "learned"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL]
+    assert main([*words, "--train", str(table), "--passes", "1", "--run-dir", str(run)]) == 0
+    table.unlink()
+    assert main(["explain", str(run), "--replay"]) == 0, "its records have the table"
+    assert main(["whatif", str(run), "--json"]) == 0
+    capsys.readouterr()
+    assert "trained for a pool of 8 of bolt 'store', which has 4 here" in refused(["whatif", str(run), "--pool", "store=4"], capsys)
 
 
 @pytest.mark.parametrize("rate", ["0", "-1", "fast", "nan"])
@@ -239,6 +317,13 @@ def test_a_simulated_run_is_one_for_the_other_commands(run: Path, capsys: pytest
     assert "where they differ" in shown
 
 
+@pytest.mark.usefixtures("monkeypatched_home", "run")
+def test_what_never_ran_is_not_among_the_runs_and_never_the_newest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert main(["explain"]) == 2
+
+
 @pytest.mark.usefixtures("monkeypatched_home")
 def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", str(shop), "--trace", str(trace), *SMALL, "--policy", "pa-sps", "--predictor", "basic", "--json"]
@@ -247,7 +332,7 @@ def test_times_come_from_a_run_where_that_is_said(shop: Path, trace: Path, run: 
     assert main([*words, *ETS]) == 0
     said = json.loads(capsys.readouterr().out)["runs"][0]
     assert again["saved"] == pytest.approx(said["saved"], abs=0.03)
-    assert "neither a run directory" in refused([*words, "--from-run", "nothing"], capsys)
+    assert "there is no run" in refused([*words, "--from-run", "nothing"], capsys)
 
 
 @pytest.mark.usefixtures("monkeypatched_home")

@@ -38,7 +38,7 @@ def request_for(folder: Path, text: str) -> PackageRequest:
 def test_a_module_that_only_the_cluster_will_have_is_left_to_the_master(text: str, tmp_path: Path) -> None:
     said: list[str] = []
     request = replace(request_for(tmp_path, text), requirements=Path("requirements.txt"))
-    assert checked_here(request, said.append) == "told"
+    assert checked_here(request, said.append) == ("told", {})
     assert said == ["module 'no_module_of_this_name' is not here, so the master alone checks it, with what requirements.txt asks for"]
 
 
@@ -71,7 +71,20 @@ def test_a_relative_path_is_refused_before_anything_is_sent(tmp_path: Path) -> N
     request = request_for(tmp_path, LINES)
     with pytest.raises(ConfigError, match=r"component 'lines': .* 'lines.path' is the relative path 'app.log'; give an absolute path"):
         checked_here(replace(request, options={"lines.path": "app.log"}), print)
-    assert checked_here(replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log"}), print) == "told"
+    assert checked_here(replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log"}), print) == ("told", {})
+
+
+def test_a_file_of_the_policy_s_goes_along_as_what_is_in_it(tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    table.write_text('{"schema": "of no matter here"}')
+    learned = {"pasps.policy": "rlearning", "pasps.policy.options.table": str(table)}
+    request = replace(request_for(tmp_path, LINES), options={"lines.path": "/var/log/app.log", **learned})
+    assert checked_here(request, print) == ("told", {"pasps.policy.options.table": table.read_text()})
+    absent = replace(request_for(tmp_path, PLAIN), options=learned, requirements=Path("requirements.txt"))
+    assert checked_here(absent, print) == ("told", {"pasps.policy.options.table": table.read_text()})
+    table.unlink()
+    with pytest.raises(ConfigError, match=r"'pasps\.policy\.options\.table' names a file that cannot be read"):
+        checked_here(replace(request_for(tmp_path, LINES), options=request.options), print)
 
 
 def test_what_is_said_begins_with_the_seconds_since_the_command_began() -> None:

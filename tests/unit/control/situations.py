@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.local_forecaster import LocalForecaster
 from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.model import shares
 from pasps.control.monitor import Machine
@@ -230,7 +231,12 @@ class Bench:
     """A loop over a `Course`, driven tick by tick; every moment is decided at once. `ladder` forecasts in the fake's place."""
 
     def __init__(
-        self, policy: Policy, of: TopologyShape = CHAIN, answer: Answer = 10.0, ladder: Forecasts | None = None, **settings: Any
+        self,
+        policy: Policy,
+        of: TopologyShape = CHAIN,
+        answer: Answer = 10.0,
+        ladder: Forecasts | LocalForecaster | None = None,
+        **settings: Any,
     ) -> None:
         self.forecasts, self.actuator, self.clock, self.course = FakeForecasts(answer), FakeActuator(), FakeClock(), Course()
         self.actuator.active = self.course.active

@@ -13,7 +13,8 @@ from pasps.control.execution_times import execution_times
 from pasps.control.explain import concerned, explained, headline, replay
 from pasps.control.explain_terms import count, seconds_text
 from pasps.control.plan import BoltPlan, Clamp, Plan, Reason, Terms
-from pasps.control.policies import policy_named
+from pasps.control.policies import BUILT_IN, policy_named
+from pasps.control.policies.pasps import Options
 from pasps.control.situation import (
     BoltInterval,
     BoltShape,
@@ -21,6 +22,7 @@ from pasps.control.situation import (
     ExecutionTime,
     Forecast,
     Interval,
+    Player,
     PolicySettings,
     Situation,
     SpoutInterval,
@@ -171,12 +173,18 @@ def test_drain_and_target_are_shown_as_they_enter() -> None:
     assert "a replica is to be busy 80% of its time with what comes in, and queues are to be gone in 10 s" in shown
 
 
-def test_our_own_policy_looks_at_the_trend_too() -> None:
-    given = record(12, {"sentiment": 2, "store": 1}, "pasps", arrivals=(40.0,), moment="correction")
+def test_what_is_planned_for_the_fullest_time_says_so_and_what_the_forecast_is_mixed_of() -> None:
+    mixed = Forecast(360.02, (10.0,) * 20 + (50.0,), "auto", players=(Player("ar", 3.2, 0.7), Player("naive", 4.1, 0.3)))
+    given = record(12, {"sentiment": 2, "store": 1}, "pasps", forecast=mixed, moment="correction")
+    now = given.situation
+    assert now is not None
+    given = replace(given, plan=BUILT_IN["pasps"].plan(now, Options(lead_seconds=30.0)))
     shown = text([given])
-    assert "40 events expected in the next 1 s  (trend and forecast; lr alone expects 13.73; 398 came in the last 30 s)" in shown
+    assert (
+        "50 events expected in the next 1 s  (auto, at the fullest before more replicas could come; 10 in the next 1 s; 398 came" in shown
+    )
+    assert "forecast  of ar 70%, naive 30%, by what each would have cost of late" in shown
     assert "since 14:06:00 (correction 12, table 32)" in shown
-    assert headline(given).endswith("(40 expected, trend and forecast)")
 
 
 def test_a_bolt_that_is_planned_for_a_later_second_says_so() -> None:

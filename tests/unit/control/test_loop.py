@@ -16,6 +16,7 @@ from pasps.control.situation import Forecast, Situation
 from tests.unit.control.situations import Bench, bolt, planner, planning, shape
 
 PA_SPS, PASPS, PRESPS, STATIC = (BUILT_IN[name] for name in ("pa-sps", "pasps", "presps", "static"))
+ALONE = PASPS.without_forecasts()
 CORRECTING = planning(PA_SPS, corrects=True, warm_up=3.0)
 
 
@@ -215,7 +216,7 @@ def test_a_plan_is_carried_out_in_one_call_and_written_down_with_what_led_to_it(
 
 
 def test_every_cycle_is_written_down_but_of_corrections_only_those_that_did_something() -> None:
-    bench = Bench(PASPS, of=shape(bolt("a", "s", waits=True)), interval_seconds=10)
+    bench = Bench(ALONE, of=shape(bolt("a", "s", waits=True)), interval_seconds=10)
     bench.run(6)
     assert [record.moment for record in bench.records] == ["cycle"]
     bench.course.rate = 40
@@ -230,9 +231,9 @@ def test_a_change_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_bolt_set_by_hand_is_planned_for_and_left_alone() -> None:
-    bench = Bench(PASPS, of=shape(bolt("a", "s", waits=True)), interval_seconds=10)
+    bench = Bench(ALONE, of=shape(bolt("a", "s", waits=True)), interval_seconds=10)
     bench.loop.held["a"] = 1
-    bench.course.rate = 60
+    bench.course.rate = 70
     bench.run(20)
     assert bench.actuator.calls == []
     assert all(record.moment == "cycle" for record in bench.records), "nothing was done in between"
@@ -279,12 +280,12 @@ def test_a_queue_makes_a_bolt_saturated_whatever_the_target() -> None:
     bench.run(5)
     bench.course.queued = 13
     bench.run(1)
-    assert bench.actuator.calls == [({"a": 2}, frozenset())], "1.3 replicas' work is more than one can do"
+    assert bench.actuator.calls == [({"a": 5}, frozenset())], "1.3 seconds' work is more than one can do in a quarter of one"
 
 
 def test_what_is_postponed_is_said_once_not_every_second() -> None:
-    bench = Bench(PASPS, of=shape(bolt("a", "s", waits=True, keyed=True)), answer=5.0, interval_seconds=30)
-    bench.course.rate = 5
+    bench = Bench(ALONE, of=shape(bolt("a", "s", waits=True, keyed=True)), interval_seconds=30, target_utilisation=0.5)
+    bench.course.rate = 4
     bench.run(5)
     bench.actuator.postpones.add("a")
     bench.course.rate = 8.5

@@ -199,7 +199,7 @@ def test_what_was_held_is_no_plan_that_scale_down_could_look_at() -> None:
     bench.run(60)
     assert bench.course.active == {"a": 6}
     bench.run(20)
-    assert bench.course.active == {"a": 2}, "80 plans agree"
+    assert bench.course.active == {"a": 1}, "80 plans agree"
 
 
 def test_a_worker_s_death_gives_neither_a_negative_rate_nor_a_jump() -> None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
+from pasps.control.coarse_samples import CoarseSamples
+from pasps.control.decision_log import Record
+from pasps.control.forecaster import Forecaster
 from pasps.control.plan import Clamp, Plan
-from pasps.control.policies.pa_sps import POLICY
-from pasps.control.situation import BoltInterval, Situation, TopologyShape
+from pasps.control.policies.pa_sps import POLICY, Options
+from pasps.control.situation import BoltInterval, BoltSecond, PolicySettings, Second, Situation, TopologyShape
+from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.run import Order, simulate
 from tests.unit.control.situations import bolt, did, due, forecast, interval, known, planner, shape, situation
+from tests.unit.simulation.graphs import bolt as bolt_of
+from tests.unit.simulation.graphs import graph
 
 plan = planner(POLICY)
 
@@ -96,3 +107,80 @@ def test_every_bolt_gets_its_terms(moment: str) -> None:
     now = deciding(10.0)
     found = plan(situation(now.shape, now.interval, now.estimates, now.forecast, moment=moment))
     assert all(bolt.terms is not None and bolt.terms.seconds == 1.0 for bolt in found.bolts.values())
+
+
+# ---- as the published controller has it
+
+
+def published(seconds: list[tuple[int, float]], memory: object = None, live: float | None = 0.1) -> Plan:
+    """After seconds in each of which `a` finished so much in so many seconds."""
+    of = shape(bolt("a", "s", waits=True))
+    history = tuple(
+        Second(float(number), 1.0, 10.0, {"a": BoltSecond(done, done, 0, 1, spent)}) for number, (done, spent) in enumerate(seconds, 1)
+    )
+    now = interval({"s": due(10)}, {"a": did()}, seconds=1.0)
+    seen = situation(of, now, known(of, {"a": live}), forecast(30.0))
+    return POLICY.plan(replace(seen, history=history, memory=memory), Options(published=True))
+
+
+COLD = [(10, 4.0)] * 5 + [(10, 2.0)] * 55
+
+
+def test_et_of_the_first_minute_without_its_outliers_counts_where_it_is_larger_than_the_live_one() -> None:
+    found = published(COLD)
+    assert found.bolts["a"].terms is not None
+    assert found.bolts["a"].terms.execution_seconds == pytest.approx(0.2), "the first sample took twice as long"
+    warm = published(COLD, live=0.3).bolts["a"].terms
+    assert warm is not None
+    assert warm.execution_seconds == 0.3
+
+
+def test_before_the_first_minute_is_over_the_live_one_counts_and_afterwards_the_benchmark_stays() -> None:
+    early = published(COLD[:30]).bolts["a"].terms
+    assert early is not None
+    assert early.execution_seconds == 0.1
+    later = published([(10, 1.0)] * 60, memory=published(COLD).memory).bolts["a"].terms
+    assert later is not None
+    assert later.execution_seconds == pytest.approx(0.2)
+
+
+def test_the_published_controller_is_given_twelve_samples_of_five_seconds() -> None:
+    needs = POLICY.with_options(Options(published=True)).needs
+    assert (needs.sample_seconds, needs.samples) == (5, 12)
+    assert POLICY.with_options(Options()).needs.sample_seconds == 1
+
+
+class Remembering:
+    """Predicts what the last sample was, and keeps what it was given."""
+
+    least_samples = None
+
+    def __init__(self) -> None:
+        self.given: list[list[float]] = []
+
+    async def predict(self, samples: Sequence[float], horizon: int) -> tuple[float, ...]:
+        self.given.append(list(samples))
+        return (samples[-1],) * horizon
+
+
+def test_samples_of_several_seconds_are_sums_counted_back_from_now_and_so_are_the_steps() -> None:
+    asked = Remembering()
+    coarse = CoarseSamples(Forecaster(asked, "mine", 5.0), 5, 3)
+    found = asyncio.run(coarse.forecast([float(second) for second in range(23)], 30.0, 100.0))
+    assert asked.given == [[sum(range(8, 13)), sum(range(13, 18)), sum(range(18, 23))]]
+    assert found is not None
+    assert (found.made_at, found.step_seconds) == (100.0, 5.0)
+    assert found.total(100.0, 30.0) == 6 * 100.0
+    assert asyncio.run(coarse.forecast([1.0] * 4, 30.0, 4.0)) is None, "not one whole sample"
+
+
+def test_the_published_controller_s_way_is_simulated_with_its_models() -> None:
+    of = graph(bolt_of("a", "s", et=0.01, pool=20))
+    arrivals = Arrivals((200,) * 60 + (600,) * 120)
+    settings = PolicySettings(interval_seconds=30.0)
+    for model in ("basic", "fft-published", "ann-published"):
+        records: list[Record] = []
+        simulate(of, arrivals, Order("pa-sps", model, settings, options={"published": True}), records=records.append)
+        seen = [record.situation.forecast for record in records if record.situation is not None and record.situation.forecast is not None]
+        assert {(each.model, each.step_seconds) for each in seen[1:]} == {(model, 5.0)}
+        assert records[-1].plan.bolts["a"].replicas >= 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +12,7 @@ from pasps.control.decision_log import Record, read, replayed, written
 from pasps.control.plan import Plan
 from pasps.control.policies import BUILT_IN, INTERVAL, Needs, Policy, option
 from pasps.control.policies.options import ignored
-from pasps.control.situation import PolicySettings, Situation
+from pasps.control.situation import PolicySettings, Situation, TopologyShape
 from pasps.errors import ConfigError, InvalidError
 from tests.unit.control.situations import Bench, bolt, did, due, interval, known, shape, situation
 
@@ -22,6 +23,11 @@ class Options:
     most: int | None = option(None, "how many", least=1)
     careful: bool = False
     way: Literal["up", "down"] = "up"
+
+
+@dataclass(frozen=True)
+class Far:
+    horizon: int = option(2, "how far", least=1)
 
 
 def seen(situation: Situation, options: Options) -> Plan:
@@ -125,6 +131,59 @@ def test_where_nobody_forecasts_a_policy_needs_none() -> None:
     needs = Needs(horizon_seconds=INTERVAL, quantiles=(0.9,), per_bolt_series=True, corrects=True)
     assert Policy("mine", "", seen, Options, needs).without_forecasts().needs == Needs(corrects=True)
     assert (needs.horizon(30.0), Needs(horizon_seconds=5.0).horizon(30.0)) == (30.0, 5.0)
+
+
+# ---- what is in a file, and for which topology
+
+
+@dataclass(frozen=True)
+class Told:
+    what: str | None = option(None, "what to do", file=True)
+
+
+TOLD = Policy("told", "", seen, Told)
+
+
+def test_an_option_may_be_a_file_and_is_the_text_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "what.json"
+    file.write_text(' {"do": "nothing"}\n')
+    assert TOLD.configured(PLAIN, {"what": str(file)}) == Told(' {"do": "nothing"}\n')
+    assert TOLD.configured(PLAIN, {"what": '{"do": 1}'}) == Told('{"do": 1}'), "the text itself, as records have it"
+    assert TOLD.configured(PLAIN) == TOLD.configured(PLAIN, {"what": None}) == Told(None)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "No such file"), (b"\xff\xfe", "can't decode"), (b"x" * 300_000, "300,000 bytes, at most 262,144")]
+)
+def test_a_file_that_is_none_or_too_much_is_refused(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "what.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"'pasps\.policy\.options\.what' names a file .*{said}"):
+        TOLD.configured(PLAIN, {"what": str(file)})
+
+
+def test_a_policy_that_can_do_nothing_for_a_topology_says_so_where_there_is_one() -> None:
+    def check(of: TopologyShape, options: Told) -> None:
+        if options.what is None:
+            raise ConfigError("pasps.policy.options.what", f"is not set for {of.bolts[0].id}")
+
+    choosy = Policy("choosy", "", seen, Told, Needs(), check=check)
+    assert choosy.configured(PLAIN) == Told(None)
+    assert choosy.configured(PLAIN, {"what": "{}"}, NOW.shape) == Told("{}")
+    with pytest.raises(ConfigError, match="is not set for a"):
+        choosy.configured(PLAIN, {}, NOW.shape)
+
+
+def test_one_that_looks_several_intervals_ahead_says_how_many_by_an_option() -> None:
+    far = Policy(
+        "far", "", seen, Far, Needs(horizon_seconds=INTERVAL), lambda options: Needs(horizon_seconds=INTERVAL, intervals=options.horizon)
+    )
+    options = far.configured(PLAIN, {"horizon": 4})
+    assert far.with_options(options).needs.horizon(30.0) == 120.0
+    assert far.with_options(options).needs.horizon(1800.0) == 3600.0, "nobody forecasts further than that"
+    near = Policy("near", "", seen, Far, Needs(horizon_seconds=INTERVAL))
+    assert near.with_options(options).needs.horizon(30.0) == 30.0, "one whose needs are always the same"
 
 
 def test_a_record_has_the_options_and_is_made_again_with_them() -> None:

@@ -13,6 +13,9 @@ from pasps.errors import ConfigError
 
 MINE = Policy("mine", "a test's own", plan, Options)
 NO_POLICY = 3
+NAMES = """
+    pasps pa-sps presps ra-sps dabs incremental rlearning srea spea cba optimal ds2 threshold static
+""".split()
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies, "entry_points", points.select)
 
 
-@pytest.mark.parametrize("name", ["pasps", "pa-sps", "presps", "static"])
+@pytest.mark.parametrize("name", NAMES)
 def test_ours_are_found_by_name(name: str) -> None:
     assert policy_named(name).name == name
     assert policy_named(name) is BUILT_IN[name]
@@ -43,7 +46,7 @@ def test_ours_are_found_by_name(name: str) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest_or_with_all() -> None:
     with pytest.raises(ConfigError, match=r"'pasps\.policy' names no policy: 'pa_sps'; did you mean 'pa-sps'\?"):
         policy_named("pa_sps")
-    with pytest.raises(ConfigError, match="names no policy: 'qqq'; there are pasps, pa-sps, presps, static"):
+    with pytest.raises(ConfigError, match=f"names no policy: 'qqq'; there are {', '.join(NAMES)}"):
         policy_named("qqq")
 
 
@@ -51,7 +54,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_or_with_all() -> None:
 def test_a_package_s_own_is_found_and_cannot_take_a_name_of_ours() -> None:
     assert policy_named("mine").about == "a test's own"
     assert policy_named("static") is BUILT_IN["static"]
-    assert policy_names() == ["pasps", "pa-sps", "presps", "static", "empty", "gone", "mine", "number", "older", "oldest"]
+    assert policy_names() == [*NAMES, "empty", "gone", "mine", "number", "older", "oldest"]
 
 
 @pytest.mark.usefixtures("installed")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from pasps.control.policies import BUILT_IN, Needs, Policy
+from pasps.control.policies.static import Options, plan
 from pasps.control.settings import ElasticSettings
 from pasps.control.situation import PolicySettings
-from pasps.errors import ConfigError
+from pasps.errors import ConfigError, InvalidError
 
 
 def test_the_documented_defaults() -> None:
     assert ElasticSettings.from_config({}) == ElasticSettings(
         policy=None,
-        predictor="lr",
+        predictor="auto",
         predictor_url=None,
         predictor_token=None,
         forecast_seconds=5.0,
@@ -65,3 +67,32 @@ def test_corrections_are_never_further_apart_than_cycles() -> None:
 def test_what_the_keys_do_not_take_is_refused(key: str, value: object) -> None:
     with pytest.raises(ConfigError):
         ElasticSettings.from_config({key: value})
+
+
+@pytest.fixture
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that is made for intervals of four seconds."""
+    monkeypatch.setitem(BUILT_IN, "brisk", Policy("brisk", "a test's own", plan, Options, Needs(interval_seconds=4.0)))
+
+
+@pytest.mark.usefixtures("brisk")
+@pytest.mark.parametrize(
+    ("conf", "seconds"),
+    [
+        ({}, 30.0),
+        ({"pasps.policy": "pasps"}, 30.0),
+        ({"pasps.policy": "brisk"}, 4.0),
+        ({"pasps.policy": "brisk", "pasps.interval.secs": None}, 4.0),
+        ({"pasps.policy": "brisk", "pasps.interval.secs": 30}, 30.0),
+    ],
+)
+def test_a_policy_has_the_interval_that_it_is_made_for_unless_one_was_set(conf: dict[str, object], seconds: float) -> None:
+    found = ElasticSettings.from_config(conf)
+    assert found.plan.interval_seconds == seconds
+    assert found.forecast_seconds == min(5.0, seconds / 2)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 3601.0, float("nan"), True])
+def test_an_interval_that_no_policy_can_be_made_for_is_refused(seconds: float) -> None:
+    with pytest.raises(InvalidError, match="expected interval_seconds to be a number of at least 1 and at most 3600, or null"):
+        Needs(interval_seconds=seconds)

@@ -14,6 +14,7 @@ import pytest
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.package_layout import sha256_of
 from pasps.cluster.unpack import unpack
+from pasps.control.policies.q_table import BUCKETS, BoltTable, QTable, written
 from pasps.daemons.check_package import answer
 from pasps.daemons.load_package import load_package
 
@@ -106,6 +107,20 @@ def test_the_counts_of_now_are_told(pack: Pack, tmp_path: Path) -> None:
     assert (found["name"], found["workers"], found["components"]["b"]["pool"]) == ("later", 5, 6)
 
 
+LEARNED = {"pasps.policy": "rlearning"}
+
+
+def table_of(**pools: int) -> str:
+    """What `rlearning` has learned for bolts with these pools, as a submission brings it along."""
+    return written(
+        QTable("checked-flow", {name: BoltTable(pool, 1.0, ("=" * pool,) * BUCKETS) for name, pool in pools.items()}, 1, 1, 10.0)
+    )
+
+
+def test_a_policy_that_has_learned_this_topology_is_taken(pack: Pack, tmp_path: Path) -> None:
+    assert answer(pack(FLOW, options=LEARNED | {"pasps.policy.options.table": table_of(b=4)}), tmp_path / "there")["ok"]
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("raise ValueError('no')", {}, "file", "checked_flow.py: it cannot be imported\nTraceback"),
     ("import sys; sys.exit(3)", {}, "file", "it calls sys.exit(3)"),
@@ -115,6 +130,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     (FLOW, {"name": "a/b"}, "topology", "cannot be a topology's name"),
     (FLOW, {"options": {"topology.worker": 1}}, "config", "'topology.worker' is unknown"),
     (FLOW, {"options": {"pasps.policy": "mine"}}, "config", "'mine'"),
+    (FLOW, {"options": {"pasps.policy": "rlearning"}}, "config", "'pasps.policy.options.table' is not set"),
+    (FLOW, {"options": LEARNED | {"pasps.policy.options.table": "its.table.json"}}, "config", "names a file that cannot be read"),
+    (FLOW, {"options": LEARNED | {"pasps.policy.options.table": table_of(b=3)}}, "config", "a pool of 3 of bolt 'b', which has 4 here"),
     (FLOW, {"options": {"pasps.predictor.url": "nowhere"}}, "config", "nowhere"),
     (FLOW, {"beside": {"checked_flow.py.et.json": "{}"}}, "invalid", "checked_flow.py.et.json: field 'schema'"),
     (FLOW + "\nimport threading\nS.lock = threading.Lock()", {}, "topology", "it cannot be sent to its workers: TypeError"),

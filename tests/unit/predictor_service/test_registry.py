@@ -56,7 +56,7 @@ def test_a_model_whose_library_is_not_installed_is_not_there_and_says_why() -> N
 
 
 def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
-    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ar, auto, basic"):
+    with pytest.raises(InvalidRequestError, match="no 'linear'; there are ann, ann-published, ar, auto, basic"):
         find(builtin_models(), "linear")
     with pytest.raises(InvalidRequestError, match="no 'RIGDE'; did you mean 'ridge'"):
         find(builtin_models(), "RIGDE")
@@ -64,7 +64,7 @@ def test_a_name_that_is_nearly_right_gets_the_right_one() -> None:
 
 def test_a_name_that_is_too_long_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *given, n: pytest.fail("compared"))
-    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ar, auto, basic"):
+    with pytest.raises(InvalidRequestError, match=r"no 'r{60}'; there are ann, ann-published, ar, auto, basic"):
         find(builtin_models(), "r" * 65)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pasps.control.decision_log import BY_HAND, Act, Outcome
 from pasps.control.plan import Clamp, Plan
-from pasps.control.situation import BoltShape, Forecast, TopologyShape
+from pasps.control.situation import BoltShape, Forecast, Player, TopologyShape
 from pasps.report.decided import Ends, decided
 from tests.unit.report.builders import bolt_plan, forecast, line_of, record, situation, terms
 
@@ -82,6 +84,13 @@ def test_the_ends_are_the_bolts_that_nobody_subscribes_to() -> None:
 def test_shares_that_are_not_known_make_no_ends() -> None:
     found = decided([record(1, 30, Plan({}), situation=situation(30, line_of("a"), shares={}))], 10.0)
     assert found.ends is None
+
+
+def test_what_forecasts_were_mixed_of_is_added_up() -> None:
+    mixed = ((Player("ar", 1.0, 0.6),), (Player("ses", 1.0, 0.5), Player("ar", 1.0, 0.3)))
+    seen = [situation(10, line_of("a"), forecast=Forecast(30.0, (1.0,), "auto", players=players)) for players in mixed]
+    found = decided([record(number, 10 * number, Plan({}), situation=one) for number, one in enumerate(seen, 1)], 10.0)
+    assert list(found.players.items()) == [("ar", pytest.approx(0.9)), ("ses", 0.5)], "who had most first"
 
 
 def test_forecasts_are_counted_by_who_made_them() -> None:

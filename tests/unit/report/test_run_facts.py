@@ -34,6 +34,7 @@ def test_the_interval_is_that_of_the_decisions() -> None:
     assert interval_of(run, decided[:1]) == 7.0
     assert interval_of({"config": []}, []) == 30.0
     assert interval_of({"config": {"pasps.interval.secs": "x"}}, []) == 30.0
+    assert interval_of({"policy": "somebody's own, which is not here"}, []) == 30.0
 
 
 def test_only_known_facts_are_told() -> None:

@@ -107,8 +107,8 @@ def test_what_cannot_keep_up_ends_a_while_after_the_trace() -> None:
 
 
 def test_parcels_come_to_about_the_same_numbers() -> None:
-    fine, _, _ = ran("pasps", "basic")
-    coarse = simulate(LINE, WAVES, Order("pasps", "basic", PolicySettings(interval_seconds=5.0)), detail=Detail(10.0, exact=False))
+    fine, _, _ = ran("pasps", "auto")
+    coarse = simulate(LINE, WAVES, Order("pasps", "auto", PolicySettings(interval_seconds=5.0)), detail=Detail(10.0, exact=False))
     assert not coarse.exact
     assert coarse.saved == pytest.approx(fine.saved, abs=0.02)
     assert coarse.latency.mean == pytest.approx(fine.latency.mean, rel=0.15)
