@@ -320,6 +320,10 @@ class _Accepts:
         """See `pasps.control.loop.Actuator`."""
         return {}, 1
 
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, None]:
+        """See `pasps.control.loop.Actuator`."""
+        return {}, 1, None
+
     async def forecast(self, samples: Sequence[float], seconds: float, now: float) -> Forecast | None:
         """See `pasps.control.loop.Forecasts`: as now."""
         return Forecast(now, (samples[-1],) * math.ceil(seconds), "naive") if samples else None

@@ -131,6 +131,9 @@ _ALL = (
     Key("pasps.scale.down.plans", int, None, "Fewer replicas when so many plans agree; null: the policy's own way", least=1),
     Key("pasps.drain.secs", float, None, "Time in which queues are to be gone; null: an interval, `pasps` 1", "seconds", above=0),
     Key("pasps.queue.share", str, None, "Eq. 7 as printed or by edge; null: the policy's own reading", choices=("paper", "edge")),
+    Key("pasps.reconfigure", str, None, "How plans are carried out; null: as the policy says", choices=("pool", "restart")),
+    Key("pasps.restart.wait.secs", float, None, "Wait of a restart before workers end; null: the time-out", "seconds", least=0),
+    Key("pasps.restart.silence.secs", float, 0, "A restart's time without workers, at least this, as of a real Storm", "seconds", least=0),
     Key("pasps.static.replicas", int, None, "Replicas of every bolt under policy `static`; null: as at the start", "replicas", least=1),
 )
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})

@@ -91,6 +91,8 @@ class ReplicaCounts:
 
     Of a spout task: `queued` was emitted and waits for the end of its step. `pending` is in flight: tracked, and neither acked nor
     failed. `held_back` counts when it was not asked for want of room.
+
+    `lives`: of how many incarnations these are, where dead ones were added up.
     """
 
     component: str
@@ -115,6 +117,7 @@ class ReplicaCounts:
     unfinished: int = 0
     finishing: int = 0
     blocks: bool = False
+    lives: int = 1
 
     def add(self, earlier: ReplicaCounts) -> None:
         """What the same replica did in the same worker before it lived elsewhere."""
@@ -175,7 +178,7 @@ class ComponentStats:
     have had no `finish` since their last input; `finishing` calls of it are asked for and not over.
 
     Of a spout: `emitted` are first emissions (`emitted_first`) and replays (`replayed`). `due` are the events that became due
-    so far: first emissions and the backlog. `restarts` is how often a task went on elsewhere after its worker had died: then `due`
+    so far: first emissions and the backlog. `restarts` is how often a task went on elsewhere after its worker had ended: then `due`
     jumps by what it emits again although it was done, and falls for a while. `knows_backlog` says that every task lives and has
     told its backlog; else `due` counts what was emitted. `held_back` rises while a task is not asked because what it emitted finds
     no room, or because `topology.max.spout.pending` is reached; only its growth means anything.
@@ -271,3 +274,18 @@ class WorkerCounts:
         for replica in self.replicas:
             replica.replayed += replica.pending
             replica.pending = 0
+
+    def follow(self, earlier: WorkerCounts) -> None:
+        """Both have died: what died earlier is counted here from now on, so that the dead are one however many they are."""
+        found: dict[tuple[str, int], ReplicaCounts] = {}
+        for replica in (*earlier.replicas, *self.replicas):
+            before = found.pop((replica.component, replica.replica), None)
+            if before is not None:
+                replica.add(before)
+                replica.held_back += before.held_back
+                replica.lives += before.lives
+            found[replica.component, replica.replica] = replica
+        self.replicas = list(found.values())
+        for bucket, count in earlier.latency.items():
+            self.latency[bucket] = self.latency.get(bucket, 0) + count
+        self.latency_total += earlier.latency_total

@@ -71,14 +71,15 @@ def explain(options: argparse.Namespace) -> int:
         case _:
             run, bolt = find(options.topology, options.bolt, base_directory())
     try:
-        return _explain(options, run.directory, f"{run.record.name}, {run.state}, {run.directory}", bolt)
+        detail = "" if run.state.over else run.record.detail
+        return _explain(options, run.directory, _head(run.record.name, run.state, detail, str(run.directory)), bolt)
     except InvalidError as error:
         taken = f"{bolt!r} is no run, so taken as a bolt: " if bolt is not None and options.bolt is None else ""
         raise InvalidError(f"run of {run.record.name!r} in {run.directory}: {taken}{error}") from error
 
 
 def _explain_remote(options: argparse.Namespace, topology: ClusterTopology, bolt: str | None) -> int:
-    head = f"{topology.name}, {topology.known.state}, {topology.place}"
+    head = _head(topology.name, topology.known.state, topology.known.detail or "", topology.place)
     if options.json or options.replay:
         with tempfile.TemporaryDirectory(prefix="pasps-explain-") as scratch:
             fetch_run_files(topology, Path(scratch))
@@ -86,6 +87,11 @@ def _explain_remote(options: argparse.Namespace, topology: ClusterTopology, bolt
     given = {"bolt": bolt, "at": options.at}
     print(f"{head}\n{topology.call('explain', {name: value for name, value in given.items() if value is not None})}", flush=True)
     return exit_codes.OK
+
+
+def _head(name: str, state: str, detail: str, place: str) -> str:
+    """Which run it is, and what else is to be known of its state."""
+    return f"{name}, {state}{f' ({detail})' if detail else ''}, {place}"
 
 
 def _explain(options: argparse.Namespace, directory: Path, head: str, bolt: str | None) -> int:

@@ -46,7 +46,7 @@ class Frame:
     """One refresh, `seconds` after the first. `emitted` counts first emissions of the spouts; `tracked` says whether anything was
     seen to be tracked so far. Latencies are of the whole run, recent ones of the last ten seconds; None while nothing tracked is
     done. `elastic` is what whoever decides on replicas says, None when nobody does; `troubles` keep a part of it
-    from working.
+    from working. `restarting` says what is done to start all workers anew for a plan, nothing while nobody does.
     """
 
     seconds: float
@@ -75,6 +75,7 @@ class Frame:
     components: tuple[ComponentFrame, ...]
     elastic: Mapping[str, Any] | None = None
     troubles: tuple[str, ...] = ()
+    restarting: str = ""
 
 
 class Frames:
@@ -97,6 +98,7 @@ class Frames:
         errors: Sequence[ErrorReport],
         elastic: Mapping[str, Any] | None = None,
         troubles: Sequence[str] = (),
+        restarting: str = "",
     ) -> Frame:
         """The frame for one snapshot."""
         if stats.complete:
@@ -138,11 +140,12 @@ class Frames:
             components=components,
             elastic=elastic,
             troubles=tuple(troubles),
+            restarting=restarting,
         )
 
     def of(self, status: Status) -> Frame:
         """The frame for one answer to `status`."""
-        return self.next(status.stats, len(status.workers), status.errors, status.elastic, status.troubles)
+        return self.next(status.stats, len(status.workers), status.errors, status.elastic, status.troubles, status.restarting)
 
 
 def first_frame(status: Status) -> Frame:

@@ -63,7 +63,7 @@ def list_lines(runs: Sequence[KnownRun]) -> Sequence[str]:
     """A table for people."""
     if not runs:
         return ["no topology runs"]
-    return [line.rstrip() for line in table(_HEAD, [_row(run) for run in runs], left=(0, 1, 5, 6))]
+    return [*(line.rstrip() for line in table(_HEAD, [_row(run) for run in runs], left=(0, 1, 5, 6))), *_details(runs)]
 
 
 def both_lines(runs: Sequence[KnownRun], views: Sequence[TopologyView | EndedTopology], cluster: MasterClient) -> Sequence[str]:
@@ -72,7 +72,12 @@ def both_lines(runs: Sequence[KnownRun], views: Sequence[TopologyView | EndedTop
         return [f"no topology runs, in the cluster at {cluster.url} neither"]
     rows = [(name, _HERE, *others) for name, *others in map(_row, runs)] + [_view_row(view, cluster.url) for view in views]
     details = [f"{view.name}: {view.state}: {view.detail}" for view in views if isinstance(view, TopologyView) and view.detail]
-    return [*(line.rstrip() for line in table(_WHERE_HEAD, rows, left=(0, 1, 2, 6, 7))), *details]
+    return [*(line.rstrip() for line in table(_WHERE_HEAD, rows, left=(0, 1, 2, 6, 7))), *_details(runs), *details]
+
+
+def _details(runs: Sequence[KnownRun]) -> Sequence[str]:
+    """What is to be known of those that go on, beside their state."""
+    return [f"{run.record.name}: {run.state}: {run.record.detail}" for run in runs if run.record.detail and not run.state.over]
 
 
 def run_object(run: KnownRun) -> dict[str, Any]:
@@ -89,6 +94,7 @@ def run_object(run: KnownRun) -> dict[str, Any]:
         "policy": record.policy,
         "file": record.file,
         "run_dir": str(run.directory),
+        "detail": run.record.detail or None,
     }
 
 

@@ -105,6 +105,8 @@ def _screen(head: str, frame: Frame | None, trail: Trail) -> Text:
     _append_table(text, frame)
     for line in blocking_lines(frame):
         text.append(f"\n{line}", style="yellow")
+    if frame.restarting:
+        text.append(f"\nrestart     {frame.restarting}", style="yellow")
     for trouble in frame.troubles:
         text.append(f"\ntrouble     {trouble}", style="red")
     if frame.last_error is not None:

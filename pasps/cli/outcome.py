@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pasps.cli import exit_codes
 from pasps.cli.frame import Frame
+from pasps.daemons.restart import Restarts
 from pasps.daemons.topology_master import ErrorReport
 
 
@@ -25,7 +26,10 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run. `left` says what was not done, by component; `signal` is the one that ended it without draining."""
+    """The end of a run. `left` says what was not done, by component; `signal` is the one that ended it without draining.
+
+    `restarts` are those of all workers, for plans; who was ended for one is not among `workers_lost`.
+    """
 
     topology: str
     ended: Ended
@@ -35,6 +39,7 @@ class Outcome:
     workers_lost: int = 0
     signal: int | None = None
     run_dir: str = ""
+    restarts: Restarts = field(default_factory=Restarts)
 
     @property
     def unreplayed(self) -> int:
@@ -53,6 +58,6 @@ class Outcome:
             return exit_codes.BY_SIGNAL + self.signal
         if self.left:
             return exit_codes.LEFT_OVER
-        if self.unreplayed or self.perhaps_lost or self.frame.errors or self.frame.troubles:
+        if self.unreplayed or self.perhaps_lost or self.restarts.lost or self.frame.errors or self.frame.troubles:
             return exit_codes.FAILED
         return exit_codes.OK

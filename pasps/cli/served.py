@@ -44,6 +44,7 @@ class Served:
 
     async def _open(self, master: TopologyMaster) -> None:
         self.verbs = TopologyVerbs(master, self._directory, self._kill)
+        master.restarts.tell = self._directory.note
         try:
             self._socket = await ControlSocket.open(self._directory.socket_path, self.verbs)
         except OSError as inside:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
@@ -26,9 +26,10 @@ from pasps.cluster.package import PackageRequest
 from pasps.config import OPTIONS_PREFIX, check, merged, parse_option
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
+from pasps.control.plan import Reconfigure
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.q_table import written as written_table
-from pasps.control.settings import ElasticSettings
+from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.daemons.run_directory import About, RunDirectory
 from pasps.daemons.run_list import base_directory
@@ -53,6 +54,7 @@ _EXAMPLES = (
     "pasps simulate tweets.py --trace traffic.csv",
     "pasps simulate tweets.py --trace traffic.csv --compare pasps@0.8,pasps@1,pa-sps:lr,static:8 --peak 300",
     "pasps simulate tweets.py --trace traffic.csv --policy pasps --predictor clairvoyant -o pasps.target.utilisation=1.1 --json",
+    "pasps simulate tweets.py --trace traffic.csv --compare pa-sps,pa-sps+restart -o pasps.restart.silence.secs=9",
     "pasps simulate tweets.py --trace traffic.csv --et parse=0.002 --et store=0.02 --run-dir /tmp/simulated",
     "pasps simulate tweets.py --trace traffic.csv --train tweets.table.json && pasps simulate tweets.py --trace traffic.csv "
     "--compare pasps,rlearning:tweets.table.json",
@@ -65,7 +67,10 @@ exit codes:
   130  Ctrl-C"""
 
 _PREDICTOR = "basic, none, clairvoyant (knows the trace), a model of the service, or a trained one (bigru@NAME); default: pasps.predictor"
-_COMPARE = "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9)"
+_COMPARE = (
+    "several policies beside each other: a name, with a predictor (pa-sps:lr) or replicas (static:8), with a target (pasps@0.9), "
+    "carried out by a restart (pa-sps:lr+restart)"
+)
 _TRAIN = "learn what policy rlearning is to do on this trace, write it there, and show what comes of it"
 _NO_POLICY = "pasps"
 _LEARNS, _TABLE = "rlearning", "table"
@@ -258,17 +263,23 @@ def contenders_of(
     names = [word.strip() for word in options.compare.split(",") if word.strip()] if options.compare else []
     if options.compare is not None and not names:
         raise InvalidError(f"--compare {options.compare!r}: expected names of policies, as pasps,pa-sps:lr,static:8")
-    base = Order("", predictor, benchmark=benchmark, options=settings.options, seed=options.seed, artifacts=settings.artifacts)
+    base = Order(
+        "", predictor,
+        benchmark=benchmark, options=settings.options, restart=RestartSettings.from_config(config), seed=options.seed,
+        artifacts=settings.artifacts,
+    )  # fmt: skip
     return [_contender(name, base, config) for name in names or [policy or options.policy or settings.policy or _NO_POLICY]]
 
 
 def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
-    """NAME, NAME:MODEL, static:N, rlearning:TABLE, each with @TARGET behind it if need be."""
-    words, at, target = _with_target(text)
+    """NAME, NAME:MODEL, static:N, rlearning:TABLE, each with @TARGET behind it if need be, and behind that how plans are carried out."""
+    plain, how = _with_way(text)
+    words, at, target = _with_target(plain)
     name, colon, more = words.partition(":")
     policy = policy_named(name)
     settings = ElasticSettings.from_config({**config, "pasps.policy": name})  # the interval may be the policy's own
-    base = replace(base, settings=settings.plan, forecast_seconds=settings.forecast_seconds)
+    plan = settings.plan if how is None else replace(settings.plan, reconfigure=how)
+    base = replace(base, settings=plan, forecast_seconds=settings.forecast_seconds)
     policy.configured(base.settings, base.options)  # before anything is simulated
     if at:
         if "target" not in policy.keys:
@@ -286,6 +297,16 @@ def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
         return Contender(text, replace(_instead(base, "replicas", replace(base.settings, static_replicas=int(more))), policy=name))
     what = "static:N is static with N replicas of each bolt" if name == "static" else f"policy {name!r} asks nobody for forecasts"
     raise InvalidError(f"--compare {text}: {what}")
+
+
+def _with_way(text: str) -> tuple[str, Reconfigure | None]:
+    """What stands before how plans are carried out, and that: a '+' in the name of a model or a table is a part of it."""
+    words, plus, how = text.rpartition("+")
+    ways: tuple[Reconfigure, ...] = get_args(Reconfigure)
+    chosen = next((way for way in ways if plus and way == how), None)
+    if plus and chosen is None and ":" not in words:
+        raise InvalidError(f"--compare {text}: expected {' or '.join(ways)} behind the '+', got {how!r}")
+    return (text, None) if chosen is None else (words, chosen)
 
 
 def _with_target(text: str) -> tuple[str, str, str]:
@@ -382,13 +403,18 @@ def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> 
 HEAD = ("policy", "predictor", "saved", "mean ms", "p50", "p95", "p99", "processed", "changes", "decisions", "most waiting")
 
 
-def row_of(name: str, result: Simulated) -> list[str]:
+def more_of(found: Sequence[Simulated]) -> tuple[str, ...]:
+    """Columns that the table needs besides: of what is nothing in most simulations."""
+    return tuple(name for name in ("restarts", "replayed", "lost") if any(getattr(result, name) for result in found))
+
+
+def row_of(name: str, result: Simulated, more: Sequence[str] = ()) -> list[str]:
     """A line of the table."""
     latency = result.latency
     times = [f"{1000 * seconds:,.0f}" if latency.count else "-" for seconds in (latency.mean, latency.p50, latency.p95, latency.p99)]
     done = f"{result.done / result.events:.1%}" if result.events else "-"
-    more = [done, f"{result.changes:,}", f"{result.decisions:,}", f"{result.most_waiting:,}"]
-    return [name, result.predictor, f"{result.saved:.1%}", *times, *more]
+    counts = [f"{result.changes:,}", f"{result.decisions:,}", f"{result.most_waiting:,}", *(f"{getattr(result, one):,}" for one in more)]
+    return [name, result.predictor, f"{result.saved:.1%}", *times, done, *counts]
 
 
 def text_of(asked: Asked, found: Sequence[Simulated]) -> str:
@@ -396,9 +422,10 @@ def text_of(asked: Asked, found: Sequence[Simulated]) -> str:
     arrivals, graph = asked.arrivals, asked.graph
     head = f"{graph.name}: {arrivals.events:,} events in {arrivals.seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
     carried = f"the whole pools carry {graph.capacity():,.0f}/s; {graph.workers} workers, {graph.cores} cores"
-    rows = [row_of(one.name, result) for one, result in zip(asked.contenders, found, strict=True)]
+    more = more_of(found)
+    rows = [row_of(one.name, result, more) for one, result in zip(asked.contenders, found, strict=True)]
     fine = "each event for itself" if found[0].exact else "several events as one parcel, since there are many"
-    return "\n".join([head, carried, "", *table(HEAD, rows, (0, 1)), "", *_too_short(asked), f"simulated, not measured: {fine}"])
+    return "\n".join([head, carried, "", *table((*HEAD, *more), rows, (0, 1)), "", *_too_short(asked), f"simulated, not measured: {fine}"])
 
 
 def _too_short(asked: Asked) -> list[str]:
@@ -428,6 +455,9 @@ def as_json(one: Contender, result: Simulated) -> dict[str, Any]:
         "changes": result.changes,
         "decisions": result.decisions,
         "most_waiting": result.most_waiting,
+        "restarts": result.restarts,
+        "replayed": result.replayed,
+        "lost": result.lost,
         "seconds": result.seconds,
         "exact": result.exact,
     }

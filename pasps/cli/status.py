@@ -11,7 +11,7 @@ from pasps.cli.find_run import moment
 from pasps.cli.find_topology import find_topology
 from pasps.cli.frame import first_frame
 from pasps.cli.options import about_topology, add_json, add_topology, describe
-from pasps.cli.summary import INCOMPLETE, component_lines, error_lines, frame_lines
+from pasps.cli.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
 from pasps.cli.topology_view import TopologyView
 from pasps.cli.words import clock_text
 from pasps.daemons.run_list import KnownRun
@@ -57,6 +57,8 @@ def status_text(status: Status, known: KnownRun | TopologyView) -> str:
         *frame_lines(frame),
         f"in flight  {status.stats.pending:,}",
         f"workers    {len(status.workers)} of {status.workers_wanted}: {workers}",
+        *([f"restart    {status.restarting}"] if status.restarting else []),
+        *restart_lines(status.restarts),
         *_loss_lines(status),
         *place,
     ]

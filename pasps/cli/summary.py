@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pasps.cli.frame import Frame
 from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
+from pasps.daemons.restart import Restarts
 from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.tracebacks import without_our_frames
 from pasps.metrics import blocks_text
@@ -95,7 +96,7 @@ def _latencies(named: Sequence[tuple[str, float | None]]) -> str:
 
 
 def _losses(outcome: Outcome) -> list[str]:
-    lines: list[str] = []
+    lines = restart_lines(outcome.restarts)
     if outcome.workers_lost:
         lines.append(f"workers    {outcome.workers_lost} lost and started again")
     if outcome.perhaps_lost:
@@ -108,6 +109,16 @@ def _losses(outcome: Outcome) -> list[str]:
     if outcome.left:
         lines.append("left       " + ", ".join(f"{name}: {count:,}" for name, count in outcome.left.items()))
     return lines
+
+
+def restart_lines(restarts: Restarts) -> list[str]:
+    """How often plans had all workers started anew, and at what price."""
+    if not restarts.count:
+        return []
+    times = f"{restarts.count} by plans" if restarts.count > 1 else "1 by a plan"
+    silence = f"the spouts were silent for {seconds_text(restarts.waited + restarts.silent)}"
+    lines = [f"restarts   {times}; {silence}" + (f", {restarts.replayed:,} events came again" if restarts.replayed else "")]
+    return lines + ([f"lost       {restarts.lost:,} untracked tuples went with workers that were started anew"] if restarts.lost else [])
 
 
 def error_lines(errors: Sequence[ErrorReport], total: int) -> list[str]:

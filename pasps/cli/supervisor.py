@@ -19,9 +19,11 @@ from pasps.clock import Clock, Deadline
 from pasps.control.statistics import left_over
 from pasps.daemons.elastic import ElasticConfig
 from pasps.daemons.local_cluster import LocalCluster, RunningTopology
+from pasps.daemons.restart import Restarts
 from pasps.daemons.run_directory import RunDirectory
 from pasps.daemons.run_record import RunState
 from pasps.daemons.status import shapes
+from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import DrainTimeoutError
 from pasps.metrics import Stats
 
@@ -92,7 +94,7 @@ class _Supervisor:
         self._running, self._directory, self._attachment = subject.running, subject.directory, subject.attachment
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
-        self._lost = 0
+        self._lost, self._restarts = 0, Restarts()
         self._finishing = ""
         self._look_at = clock.now()
         self._stats: Stats
@@ -177,9 +179,9 @@ class _Supervisor:
     def _look(self) -> None:
         workers = self._running.workers
         self._stats = self._running.stats()
-        self._lost = max(self._lost, sum(worker.incarnation for worker in workers) - len(workers) + self._workers - len(workers))
         errors, troubles = self._running.errors, self._running.troubles
-        self._frame = self._frames.next(self._stats, len(workers), errors, self._attachment.frame_extra(), troubles)
+        self._lost, self._restarts, restarting = self._running.on_master(_ended_workers)
+        self._frame = self._frames.next(self._stats, len(workers), errors, self._attachment.frame_extra(), troubles, restarting)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
         if finishing and finishing != self._finishing:
@@ -189,10 +191,15 @@ class _Supervisor:
 
     def _outcome(self, ended: Ended, left: dict[str, int], number: int | None = None) -> Outcome:
         name, run_dir = self._plan.blueprint.name, str(self._directory.path)
-        return Outcome(name, ended, self._frame, self._running.errors, left, self._lost, number, run_dir)
+        return Outcome(name, ended, self._frame, self._running.errors, left, self._lost, number, run_dir, self._restarts)
 
     def _kill_workers(self) -> None:
         """A `process` that does not return would hold up the orderly end."""
         for worker in self._running.workers:
             with suppress(ProcessLookupError):
                 os.kill(worker.pid, signal.SIGKILL)
+
+
+async def _ended_workers(master: TopologyMaster) -> tuple[int, Restarts, str]:
+    """How many died, how often all were started anew, and what is done for that now."""
+    return master.lost, master.restarts.so_far, master.restarts.under_way

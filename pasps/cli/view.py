@@ -3,7 +3,8 @@
 A JSON line is an object with `type` "progress" or, once, at the end, "summary". Both have `run_dir`, the fields of `Frame`, and
 `components`, by name, with those of `ComponentFrame`; times in seconds, null for what is not known. The summary adds `topology`,
 `ended` (finished, duration, interrupted, terminated, stopped, killed), `exit_code`, `signal`, `left`, `unreplayed`,
-`workers_lost`, and `reports`, the last errors: `component`, `task`, `time`, `text`.
+`workers_lost`, `restarts` (of all workers, for plans: `count`, seconds `waited` and `silent`, `replayed`, `dropped`, `lost`), and
+`reports`, the last errors: `component`, `task`, `time`, `text`.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ def summary_object(outcome: Outcome) -> dict[str, Any]:
         "left": dict(outcome.left),
         "unreplayed": outcome.unreplayed,
         "workers_lost": outcome.workers_lost,
+        "restarts": asdict(outcome.restarts),
         "reports": [asdict(report) for report in outcome.errors],
     }
 
@@ -142,6 +144,8 @@ def plain_line(frame: Frame) -> str:
         if not component.is_spout
     ]
     bolts += [f"trouble: {trouble}" for trouble in frame.troubles]
+    if frame.restarting:
+        bolts.append(frame.restarting)
     if frame.last_error is not None:
         # not all that is told is counted: what happened to a worker as a whole is no component's exception
         bolts.append((f"errors {frame.errors:,}, the last " if frame.errors else "last error ") + frame.last_error)

@@ -17,14 +17,14 @@ from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
 from pasps.cli.options import add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
-from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, row_of, simulated_all, written
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
-from pasps.config import check
+from pasps.config import OWN_PREFIXES, check
 from pasps.control.forecaster import NONE
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
-from pasps.control.settings import ElasticSettings, usual_interval
+from pasps.control.settings import ElasticSettings, RestartSettings, usual_interval
 from pasps.control.situation import PolicySettings, Situation
 from pasps.daemons.run_list import KnownRun, base_directory
 from pasps.errors import ConfigError, InvalidError
@@ -57,7 +57,7 @@ exit codes:
 
 _MOST_DIFFERENCES = 12
 _INTERVAL = "pasps.interval.secs"
-_SETTINGS = {**dict(GENERAL.values()), "correction_seconds": "pasps.correction.secs"}
+_SETTINGS = {**dict(GENERAL.values()), "correction_seconds": "pasps.correction.secs", "reconfigure": "pasps.reconfigure"}
 """Fields of `PolicySettings`, and the keys that set them. The interval is the policy's own affair, too: see `_merged`."""
 _ARTIFACTS = "pasps.predictor.artifacts"
 AS_IT_WAS = "as it was"
@@ -83,7 +83,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What is known of the run. `course` and all of `seconds` count from its first sample."""
+    """What is known of the run. `course` and all of `seconds` count from its first sample; `config` has our keys that it was given."""
 
     name: str
     where: str
@@ -94,6 +94,7 @@ class _Past:
     predictor: str
     course: Sequence[tuple[float, Mapping[str, int]]]
     simulation: Simulation
+    config: Mapping[str, Any]
 
 
 def whatif(options: argparse.Namespace) -> int:
@@ -167,8 +168,12 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
     policy = _policy_of(last.policy, where)
     predictor = str(config.get("pasps.predictor") or model or NONE) if policy.forecasts and model else NONE
     own = last.options or {}
-    order = Order(policy.name, predictor, last.situation.settings, benchmark=_benchmark(last.situation), options=own, seed=options.seed)
-    order = replace(order, artifacts=config.get(_ARTIFACTS))
+    ours = {key: value for key, value in config.items() if key.startswith(OWN_PREFIXES)}
+    order = Order(
+        policy.name, predictor, last.situation.settings,
+        benchmark=_benchmark(last.situation), options=own, restart=RestartSettings.from_config(ours), seed=options.seed,
+        artifacts=config.get(_ARTIFACTS),
+    )  # fmt: skip
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
     simulation = Simulation(graph, arrivals, [Contender(AS_IT_WAS, order)])
@@ -182,6 +187,7 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
         predictor,
         replicas_of(files.samples, begin),
         simulation,
+        ours,
     )
 
 
@@ -201,6 +207,7 @@ def _benchmark(situation: Situation) -> dict[str, float]:
 
 def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any]) -> list[Contender]:
     """Who is to be tried, with what the run had where nothing else is said."""
+    restart = RestartSettings.from_config({**past.config, **given})
     (as_it_was,) = past.simulation.contenders
     before, settings = as_it_was.order, _with(past.last.settings, given)
     chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, _ARTIFACTS: before.artifacts, **given}
@@ -214,6 +221,7 @@ def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any])
                 settings=_merged(settings, past, one.order, given),
                 benchmark=before.benchmark,
                 options=_options(before, one.order, given),
+                restart=restart,
             ),
         )
         for one in contenders_of(options, chosen, before.benchmark)
@@ -235,8 +243,8 @@ def _with(settings: PolicySettings, given: Mapping[str, Any]) -> PolicySettings:
 
 
 def _merged(settings: PolicySettings, past: _Past, one: Order, given: Mapping[str, Any]) -> PolicySettings:
-    """`static:8` and `pasps@0.9` say it by themselves. Another policy has its own interval, unless one was set, then or now."""
-    own = {name: getattr(one.settings, name) for name in ("static_replicas", "target_utilisation")}
+    """`static:8`, `pasps@0.9` and `pa-sps+restart` say it by themselves. Another policy has its own interval, unless one was set."""
+    own = {name: getattr(one.settings, name) for name in ("static_replicas", "target_utilisation", "reconfigure")}
     was_set = settings.interval_seconds != usual_interval(past.policy)
     if _INTERVAL in given or not (one.policy == past.policy or was_set):
         own["interval_seconds"] = one.settings.interval_seconds
@@ -258,10 +266,11 @@ def _recorded_row(past: _Past) -> list[str]:
 
 def _text(past: _Past, before: Simulated, after: Sequence[Contender], found: Sequence[Simulated], seconds: float) -> str:
     arrivals = past.simulation.arrivals
-    rows = [_recorded_row(past), row_of(f"{AS_IT_WAS}: {past.policy}", before)]
-    rows += [row_of(one.name, result) for one, result in zip(after, found, strict=True)]
+    more = more_of((before, *found))
+    rows = [[*_recorded_row(past), *("-" for _ in more)], row_of(f"{AS_IT_WAS}: {past.policy}", before, more)]
+    rows += [row_of(one.name, result, more) for one, result in zip(after, found, strict=True)]
     head = f"{past.name}, {past.where}: {arrivals.events:,} events in {seconds:,.0f} s, at most {arrivals.peak_rate:,.0f}/s"
-    lines = [head, "", *table(HEAD, rows, (0, 1)), ""]
+    lines = [head, "", *table((*HEAD, *more), rows, (0, 1)), ""]
     for one, result in zip(after, found, strict=True):
         lines += _difference_lines(one.name, before, result, seconds)
     return "\n".join([*lines, "all but the first line is simulated, not measured"])

@@ -207,17 +207,18 @@ class LineSpout(Spout):
             return 0
         return max(1, round(unread * self._lines_read / self._bytes_read)) if self._lines_read else None
 
-    def _save(self) -> None:
+    def _save(self, *, at_once: bool = False) -> None:
         """Twice a second, and when there is nothing left to do: how far each file is done, and bytes and lines for the mean length."""
         now = self.clock.now()
-        if now < self._save_at and (self._pending or not self._over):
+        if now < self._save_at and (self._pending or not self._over) and not at_once:
             return
         self._save_at = now + _SAVE_SECONDS
         places = [place.saved() for place in self._files.places()]
         self.save_position({"places": places, "read": (self._bytes_read, self._lines_read)})
 
     def close(self) -> None:
-        """Close the files."""
+        """Save the position, and close the files."""
+        self._save(at_once=True)
         self._files.close()
 
 

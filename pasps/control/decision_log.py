@@ -48,13 +48,29 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Restarted:
+    """A plan was carried out as Storm's rebalance does it: all workers were ended, and started anew.
+
+    The spouts were silent for `waited` seconds, in which the rest went on, and for `silent` seconds more, without workers.
+    `replayed` tracked events were in flight when the workers ended, and come again. `dropped` tuples were on their way then, and
+    went with the workers: those of tracked events come again with them, all others are lost.
+    """
+
+    waited: float
+    silent: float
+    replayed: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why. A change by hand has
     none either; its plan has the replicas of all bolts, and its acts the change.
 
     `time` is seconds since the epoch, `uptime` those of the topology; `version` the table's after it was done. `options` are all of
     the policy's; None in what was written before policies had any, when the situation's settings said all. `history` is how many
-    seconds of it the policy saw: of those the situation here has only what no record before it has (see `Rebuilt`).
+    seconds of it the policy saw: of those the situation here has only what no record before it has (see `Rebuilt`). `restart`: how
+    all workers were started anew for it; None: they were not.
     """
 
     number: int
@@ -70,6 +86,7 @@ class Record:
     schema: str = SCHEMA
     options: Mapping[str, Any] | None = None
     history: int = 0
+    restart: Restarted | None = None
 
 
 def written(record: Record) -> bytes:

@@ -35,10 +35,10 @@ def headline(record: Record) -> str:
     changes = [f"{bolt} {act.before}->{act.planned}{_BECAME[act.outcome]}" for bolt, act in record.acts.items()]
     for shown in range(len(changes), 0, -1):
         more = f" and {len(changes) - shown} more" if shown < len(changes) else ""
-        text = f"{_name(record)}: {', '.join(changes[:shown])}{more}{because}"
+        text = f"{_named(record)}: {', '.join(changes[:shown])}{more}{because}"
         if len(text) <= MOST_CHARACTERS:
             return text
-    return _cut(f"{_name(record)}: {f'{len(changes)} changes' if changes else 'nothing to change'}{because}")
+    return _cut(f"{_named(record)}: {f'{len(changes)} changes' if changes else 'nothing to change'}{because}")
 
 
 def explained(records: Iterable[Record], bolt: str | None = None, at: str | None = None, zone: tzinfo | None = None) -> str:
@@ -192,7 +192,7 @@ def _head(history: _History, zone: tzinfo | None) -> str:
         origin, act = history.origin, history.origin.acts[history.bolt]
         if origin.moment == BY_HAND:
             return f"{has} since {_clock(origin, zone)}, set by hand: {act.before} -> {act.after} (table {origin.version})."
-        return f"{has} since {_clock(origin, zone)} ({_name(origin)}, table {origin.version}), {act.before} -> {act.after}."
+        return f"{has} since {_clock(origin, zone)} ({_named(origin)}, table {origin.version}), {act.before} -> {act.after}."
     if history.found is not None:
         by_hand = f"{history.was} -> {history.found.plan.bolts[history.bolt].active} by hand, before {_name(history.found)}"
         return f"{has}, and not by a decision: {by_hand} at {_clock(history.found, zone)}."
@@ -267,6 +267,10 @@ def _clock(record: Record, zone: tzinfo | None) -> str:
 
 def _name(record: Record) -> str:
     return f"{record.moment} {record.number}"
+
+
+def _named(record: Record) -> str:
+    return _name(record) + (" by restart" if record.restart is not None else "")
 
 
 def _cut(text: str) -> str:

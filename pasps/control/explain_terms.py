@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.model import rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Reason, Terms
 from pasps.control.quantities import count, seconds_text
@@ -55,6 +55,8 @@ def rows_of(record: Record, bolt: str, *, whole: bool = True) -> list[Reason]:
     act = record.acts.get(bolt)
     if act is not None:
         rows.append(Reason("done", _OUTCOMES[act.outcome](act, record.version)))
+        if record.restart is not None and act.outcome is Outcome.DONE:
+            rows.append(Reason("restart", restart_text(record.restart)))
     elif plan.replicas != plan.active:
         rows.append(Reason("done", f"nothing yet; planned was {plan.active} -> {plan.replicas}"))
     others = tuple(f"{name}: " for name in record.plan.bolts if name != bolt)
@@ -72,6 +74,17 @@ def expected_text(record: Record) -> str:
     spans = (plan.terms.seconds for plan in record.plan.bolts.values() if plan.terms is not None)
     seconds = next(spans, record.situation.settings.interval_seconds)
     return f"{expected}, {_basis(record.situation, record.plan.input, seconds)[0]}"
+
+
+def restart_text(restart: Restarted) -> str:
+    """What starting all workers anew took, and what came of what was under way."""
+    waited, silent = seconds_text(restart.waited), seconds_text(restart.silent)
+    text = f"all workers were started anew: the spouts were silent for {waited} before, and then for {silent}"
+    if restart.replayed:
+        text += f"; {restart.replayed:,} events were in flight and come again"
+    elif restart.dropped:
+        text += f"; {restart.dropped:,} tuples were under way, untracked, and are lost"
+    return text
 
 
 def _need(record: Record, situation: Situation, bolt: str, terms: Terms) -> list[Reason]:

@@ -14,14 +14,14 @@ from typing import Any, Protocol, runtime_checkable
 
 from pasps.clock import Clock
 from pasps.control.coarse_samples import CoarseSamples
-from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
+from pasps.control.decision_log import BY_HAND, Act, Outcome, Record, Restarted
 from pasps.control.execution_times import NOTHING_EXECUTED
 from pasps.control.forecaster import Forecaster
 from pasps.control.local_forecaster import LocalForecaster
 from pasps.control.model import estimate, never_resting
 from pasps.control.monitor import SAMPLES, Machine, Monitor
-from pasps.control.plan import BoltPlan, Plan, Step
-from pasps.control.plan_checks import NO_RESTART, check_plan, remembered
+from pasps.control.plan import BoltPlan, Plan, Reconfigure, Step
+from pasps.control.plan_checks import check_plan, remembered
 from pasps.control.policies.options import written as written_options
 from pasps.control.policies.policy import Policy
 from pasps.control.situation import INPUT, Estimates, Forecast, Interval, Moment, PolicySettings, Situation, TopologyShape
@@ -70,6 +70,12 @@ class Actuator(Protocol):
         """Publish one table with these active replicas; the tasks of the bolts in `stay` must not change worker.
 
         Returns what was done for each bolt, and the version of the table that stands.
+        """
+
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
+        """Start all workers anew, with these active replicas, as Storm's rebalance does; back when the spouts emit again.
+
+        Returns the same, and what it took; None: the workers go on as they were, and what was done says why.
         """
 
 
@@ -124,6 +130,8 @@ class MapeLoop:
         """When the last second of the history ended that is written down."""
         self._steps: deque[tuple[float, Step]] = deque()
         """What the last plan laid down for later, and when."""
+        self._reconfigure: Reconfigure = "pool"
+        """How that plan is carried out."""
         self._problem = ""
         self._began: float | None = None
         self._cycle_at = self._correct_at = self._ask_at = 0.0
@@ -282,8 +290,9 @@ class MapeLoop:
             self._recent.append({name: bolt.allowed for name, bolt in plan.bolts.items()})
             self._expected = plan.rate
             self._steps = deque((uptime + step.after_seconds, step) for step in plan.timetable)
-        acts, version = await self._execute(moment, plan)
-        self._write(moment, uptime, situation, plan, _Done(acts, version or interval.versions[1]))
+            self._reconfigure = plan.reconfigure
+        done = await self._execute(moment, plan)
+        self._write(moment, uptime, situation, plan, done.since(interval))
 
     async def _take_step(self) -> None:
         """What the last plan laid down for now; of several that are due the last one counts."""
@@ -296,10 +305,11 @@ class MapeLoop:
         if interval is None or self._problem:
             return  # a loss is being repaired, and the next plan knows more
         active = {name: interval.bolts[name].active for name in due[1].replicas}
-        plan = Plan({name: BoltPlan(active[name], count, count, count) for name, count in due[1].replicas.items()})
-        acts, version = await self._execute("timetable", plan)
-        if acts:
-            self._write("timetable", self._uptime, None, plan, _Done(acts, version or interval.versions[1]))
+        bolts = {name: BoltPlan(active[name], count, count, count) for name, count in due[1].replicas.items()}
+        plan = Plan(bolts, reconfigure=self._reconfigure)
+        done = await self._execute("timetable", plan)
+        if done.acts:
+            self._write("timetable", self._uptime, None, plan, done.since(interval))
 
     def _situation(self, moment: Moment, interval: Interval) -> Situation:
         needs, seconds = self._needs, self._config.settings.interval_seconds
@@ -333,7 +343,7 @@ class MapeLoop:
             return Plan({}, held=held, memory=situation.memory)
         return plan if memory is plan.memory else replace(plan, memory=memory)
 
-    async def _execute(self, moment: Moment, plan: Plan) -> tuple[dict[str, Act], int]:
+    async def _execute(self, moment: Moment, plan: Plan) -> _Done:
         wanted: dict[str, int] = {}
         acts: dict[str, Act] = {}
         pools = {bolt.id: bolt.pool for bolt in self._config.shape.bolts}
@@ -341,15 +351,19 @@ class MapeLoop:
             bolt = plan.bolts[name]
             if name in self.held:
                 acts[name] = Act(bolt.active, bolt.replicas, bolt.active, Outcome.HELD)
-            elif change and plan.reconfigure == "restart":
-                acts[name] = Act(bolt.active, bolt.replicas, bolt.active, Outcome.FAILED, NO_RESTART)
             elif change:
                 wanted[name] = min(max(1, bolt.replicas), pools[name])
         if not wanted:
-            return acts, 0
+            return _Done(acts)
+        if (self._config.settings.reconfigure or plan.reconfigure) == "restart":
+            done, version, restart = await self._actuator.restart(wanted)
+            if restart is not None:
+                # what was measured before says little of what runs now: it has as much to see first as at the start
+                self._began = None
+            return _Done({**acts, **done}, version, restart)
         stay = frozenset() if moment != "correction" else frozenset(name for name in wanted if not _saturated(plan, name))
         done, version = await self._actuator.set_replicas(wanted, stay)
-        return {**acts, **done}, version
+        return _Done({**acts, **done}, version)
 
     def _is_said(self, held: str) -> bool:
         """Whether the last decision was held for the same reason, whatever the details."""
@@ -378,8 +392,9 @@ class MapeLoop:
             situation = replace(situation, history=tuple(second for second in situation.history if second.ended > told))
         notes, options = _notes(situation), self._written_options
         self.last = Record(
-            self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, notes, options=options, history=seen
-        )
+            self._number, now, uptime, moment, policy, situation, plan, done.acts, done.version, notes,
+            options=options, history=seen, restart=done.restart,
+        )  # fmt: skip
         self._config.log(self.last)
 
 
@@ -395,10 +410,15 @@ def _following(began: float, pace_seconds: float, now: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What was done of a plan, and the table's version after it."""
+    """What was done of a plan, the table's version after it, and how all workers were started anew for it, if they were."""
 
     acts: Mapping[str, Act] = field(default_factory=dict)
     version: int = 0
+    restart: Restarted | None = None
+
+    def since(self, interval: Interval) -> _Done:
+        """The same; where nothing was published, with the version that stood before."""
+        return self if self.version else replace(self, version=interval.versions[1])
 
 
 def _saturated(plan: Plan, name: str) -> bool:

@@ -97,7 +97,7 @@ class _Seen:
 class Monitor:
     """`take` gets every snapshot, in order. What became due never falls: a dead worker's last counts may be missing for good.
 
-    Nobody knows what became due while a spout's worker died: its counters say again what it emits again. So the time from the last
+    Nobody knows what became due while a spout's worker ended: its counters say again what it emits again. So the time from the last
     snapshot before that to the first one after it belongs to no second and to no interval.
     """
 
@@ -159,7 +159,7 @@ class Monitor:
         """Whether a spout's task took over from a dead one since the last snapshot, in words; else nothing."""
         for name in self.shape.spouts if self._snapshots else ():
             if stats.components[name].restarts > self._snapshots[-1].stats.components[name].restarts:
-                return f"spout {name!r} goes on after its worker died, and what it emits again is no new input"
+                return f"spout {name!r} goes on after its worker ended, and what it emits again is no new input"
         return ""
 
     def _due(self, name: str, stats: Stats, *, grows: bool) -> float:

@@ -16,7 +16,6 @@ MOST_MEMORY = 16_384
 """Bytes of JSON that a policy may leave for its next plan: it stands in every record."""
 MOST_MEMORY_OF_BOLT = 1_024
 """And so many more for each bolt, of which a policy may remember something."""
-NO_RESTART = "the plan asks for a restart of the workers, which nothing carries out yet; leave `reconfigure` at 'pool'"
 
 
 def remembered(memory: Any, bolts: int) -> Any:

@@ -58,9 +58,15 @@ class Tables:
         self.begin(table)
 
     def begin(self, table: ActivationTable) -> None:
-        """All workers were made with this table; nothing was published before."""
+        """All workers were made with this table; nothing is under way of what was published before."""
+        self._moving.clear()
         self.table = table
         self.observed: dict[str, int] = dict.fromkeys(table.workers, table.version)
+        self._tell()
+
+    def vacate(self) -> None:
+        """All workers are ended on purpose: by the next table nobody lives, and it is sent to nobody."""
+        self.begin(replace(self.table, version=self.table.version + 1, workers={}))
 
     # ---- what is published
 

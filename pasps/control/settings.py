@@ -16,6 +16,27 @@ USUAL_INTERVAL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
+class RestartSettings:
+    """How all workers are started anew. `wait_seconds`: so long the spouts are silent and the rest goes on before they end;
+    `silence_seconds`: at least so long nothing works then, for comparisons with what takes longer than this runtime.
+    """
+
+    wait_seconds: float = 30.0
+    silence_seconds: float = 0.0
+
+    @classmethod
+    def from_config(cls, conf: Mapping[str, Any]) -> RestartSettings:
+        """Read `conf`; what it leaves out has its default.
+
+        Raises:
+            ConfigError: an unknown or ill-typed key.
+        """
+        conf = merged(check(conf, "configuration"))
+        wait = conf["pasps.restart.wait.secs"]
+        return cls(float(conf["topology.message.timeout.secs"] if wait is None else wait), float(conf["pasps.restart.silence.secs"]))
+
+
+@dataclass(frozen=True, slots=True)
 class ElasticSettings:
     """`policy` None: nobody chose one, and the caller's own default holds. `predictor_url` None: a child process is started.
 
@@ -57,6 +78,7 @@ class ElasticSettings:
                 scale_down_plans=conf["pasps.scale.down.plans"],
                 drain_seconds=conf["pasps.drain.secs"],
                 static_replicas=conf["pasps.static.replicas"],
+                reconfigure=conf["pasps.reconfigure"],
             ),
             artifacts=conf["pasps.predictor.artifacts"],
             options={name.removeprefix(OPTIONS_PREFIX): value for name, value in conf.items() if name.startswith(OPTIONS_PREFIX)},

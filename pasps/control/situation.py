@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from pasps.control.plan import Reconfigure
+
 Moment = Literal["cycle", "correction", "timetable"]
 """A decision at the end of an interval td, one in between, or a step that the last plan laid down and no policy is asked for."""
 
@@ -253,7 +255,10 @@ def _read_off(sums: tuple[float, ...], steps: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """td and the guards. None: the policy's own choice. `drain_seconds`: the time within which a queue should be gone."""
+    """td and the guards. None: the policy's own choice. `drain_seconds`: the time within which a queue should be gone.
+
+    `reconfigure` is how plans are carried out, whatever they say themselves.
+    """
 
     interval_seconds: float = 30.0
     correction_seconds: float = 1.0
@@ -262,6 +267,7 @@ class PolicySettings:
     scale_down_plans: int | None = None
     drain_seconds: float | None = None
     static_replicas: int | None = None
+    reconfigure: Reconfigure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def _input(plan: ComponentPlan, tasks: list[tuple[ReplicaCounts, bool]]) -> dict
         "replayed": replayed,
         "due": first + sum(r.queued + (r.backlog or 0) for r in living),
         "knows_backlog": len(told) == plan.pool,
-        "restarts": len(tasks) - len({r.replica for r, _ in tasks}),
+        "restarts": sum(r.lives for r, _ in tasks) - len({r.replica for r, _ in tasks}),
         "held_back": sum(r.held_back for r, _ in tasks),
     }
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 
 from pasps.activation import ActivationTable, moves, with_active
-from pasps.control.decision_log import Act, Outcome
+from pasps.control.decision_log import Act, Outcome, Restarted
 from pasps.control.publisher import TablePublisher
 from pasps.daemons.repair import CONFIRM_SECONDS
 from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
+
+Restarting = Callable[[Mapping[str, int], Collection[str]], Awaitable[tuple[dict[str, Act], int, Restarted | None]]]
+"""Starts all workers anew with other numbers of active replicas, but for those of bolts that somebody set by hand: see `Restart`."""
 
 
 class TableActuator:
     """See `pasps.control.loop.Actuator`."""
 
-    def __init__(self, publisher: TablePublisher, confirm_seconds: float = CONFIRM_SECONDS) -> None:
+    def __init__(self, publisher: TablePublisher, restart: Restarting, confirm_seconds: float = CONFIRM_SECONDS) -> None:
         self._publisher = publisher
+        self._restart = restart
         self._confirm_seconds = confirm_seconds
         self.held: Mapping[str, int] = {}
         """Bolts that somebody set by hand, and may have while a plan waited for its turn."""
@@ -40,6 +44,10 @@ class TableActuator:
                 after, outcome = len(table.components[name].active), Outcome.FAILED if name in errors else Outcome.DONE
                 acts[name] = replace(act, after=after, outcome=outcome, error=errors.get(name, ""))
         return acts, table.version
+
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
+        """See `Restart.carry_out`."""
+        return await self._restart(wanted, self.held)
 
     def _make(
         self, table: ActivationTable, wanted: Mapping[str, int], stay: frozenset[str], acts: dict[str, Act]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pasps.activation import ActivationTable
@@ -40,7 +40,8 @@ class Census:
         self._answers: dict[int, dict[str, _Answer]] = {}
         self._asked: dict[int, set[str]] = {}
         """By cut: the workers that were asked and have not died since."""
-        self._dead: list[WorkerCounts] = []
+        self._dead: WorkerCounts | None = None
+        """All that have ended, added up: workers may be started anew every minute."""
         self._living: dict[str, WorkerCounts] = {}
         self._noted: deque[tuple[float, Histogram]] = deque()
         self._news = News()
@@ -70,7 +71,7 @@ class Census:
         living = {worker: answer.counts for worker, answer in alive.items()}
         # a worker that is busy with a call for so long: what it told last stays counted, and the snapshot is not complete
         late = [c for worker, c in self._living.items() if worker not in living and table.workers.get(worker) == c.incarnation]
-        past = [*self._dead, *late]
+        past = [*self._past(), *late]
         return stats_of(self._blueprint, table, living, past, at - self._began, self._latencies_before(at - RECENT_SECONDS))
 
     def take(self, link: WorkerLink, message: Counts) -> None:
@@ -91,15 +92,26 @@ class Census:
             asked.discard(link.worker)
         if link.counts is not None:
             link.counts.died()
-            self._dead.append(link.counts)
+            if self._dead is not None:
+                link.counts.follow(self._dead)
+            self._dead = link.counts
             if self._living.get(link.worker) is link.counts:
                 del self._living[link.worker]
         self._news.tell()
 
+    def under_way(self, links: Iterable[WorkerLink], table: ActivationTable) -> tuple[int, int]:
+        """By what these workers told last: tracked events in flight, and tuples on their way or in somebody's hands."""
+        living = {link.worker: link.counts for link in links if link.counts is not None}
+        stats = stats_of(self._blueprint, table, living, (), 0.0)
+        return stats.pending, sum(component.queued for component in stats.components.values())
+
+    def _past(self) -> list[WorkerCounts]:
+        return [] if self._dead is None else [self._dead]
+
     def _note(self, now: float) -> None:
         if self._noted and now < self._noted[-1][0] + _NOTE_SECONDS:
             return
-        self._noted.append((now, latencies((*self._living.values(), *self._dead))))
+        self._noted.append((now, latencies((*self._living.values(), *self._past()))))
         while len(self._noted) > 1 and self._noted[1][0] <= now - RECENT_SECONDS:
             self._noted.popleft()
 

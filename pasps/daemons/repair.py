@@ -55,7 +55,8 @@ class Repair:
         self._lost = lost
         self._restarting: set[str] = set()
         self._dead: dict[str, WorkerLink] = {}
-        self._joining = asyncio.Lock()
+        self.joining = asyncio.Lock()
+        """Held by whoever makes workers live: they come to each other in turns."""
 
     def gone(self, link: WorkerLink) -> None:
         """A worker died: what it ran goes elsewhere now, and it is started again."""
@@ -69,6 +70,16 @@ class Repair:
             self._restarting.add(link.worker)
             self._keep(self._restart(link.worker))
 
+    def revive(self, worker: str, failure: PaspsError) -> None:
+        """A worker did not come up when all were started anew: it is tried again, as one that was lost."""
+        if worker not in self._restarting:  # else it died before it had joined, and that is known
+            self._restarting.add(worker)
+            self._keep(self._revive(worker, failure))
+
+    async def _revive(self, worker: str, failure: PaspsError) -> None:
+        self._workforce.dismiss(worker, brief(str(failure)))
+        await self._restart(worker, failure)
+
     async def _fence(self, version: int) -> None:
         """Once nobody sends to what was lost any more, everything emitted before that is failed, so that it is replayed at once."""
         if await self._publisher.wait_confirmed(version, CONFIRM_SECONDS):
@@ -76,9 +87,11 @@ class Repair:
         else:
             _log.error("table %d was not confirmed by all workers; pending tuples will time out instead", version)
 
-    async def _restart(self, worker: str) -> None:
-        """Start a lost worker until it has joined; what dies on the way is this loop's business, not that of another."""
-        failure: PaspsError | None = None
+    async def _restart(self, worker: str, failure: PaspsError | None = None) -> None:
+        """Start a lost worker until it has joined; what dies on the way is this loop's business, not that of another.
+
+        `failure`: why it did not come up before; None: it lived.
+        """
         while True:
             await asyncio.sleep(await self._note_death(worker, failure))
             try:
@@ -128,7 +141,7 @@ class Repair:
         Raises:
             BrokenError: it could not be connected, or died before it was in a table.
         """
-        async with self._joining:
+        async with self.joining:
             await self._connect_to_members(link)
             try:
                 await self._publisher.change(lambda table: self._with(table, link), CONFIRM_SECONDS)

@@ -50,7 +50,7 @@ class About:
 class RunDirectory:
     """Made by `create`. A context manager: leaving it ends the run's record, or removes what was made when it never ran.
 
-    `enter`, `finish` and lines do not raise when the disk is full or gone: a run does not end for that; a warning is logged.
+    `enter`, `note`, `finish` and lines do not raise when the disk is full or gone: a run does not end for that; a warning is logged.
     May be used from several threads, a `LineFile` from one.
     """
 
@@ -112,6 +112,12 @@ class RunDirectory:
             if self.record.state in (RunState.DRAINING, RunState.ENDED) and state is not RunState.ENDED:
                 return
             self._write(replace(self.record, state=state, ended=self._clock.wall() if state is RunState.ENDED else None))
+
+    def note(self, detail: str) -> None:
+        """What else is to be known of its state from now on, as long as the run is not over."""
+        with self._lock:
+            if self.record.state is not RunState.ENDED and self.record.detail != detail:
+                self._write(replace(self.record, detail=detail))
 
     def move_socket(self) -> str:
         """A place for the control socket outside, for file systems that take none; written down with it. Returns the path."""

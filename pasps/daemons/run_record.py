@@ -45,7 +45,8 @@ class RunRecord:
     """One run. Times are seconds since the epoch; `process` is `process_identity.started(pid)`, on `host`.
 
     `config` is what was given on the command line, without secrets; `policy` who decides on replicas, where that is known.
-    `socket` is where the control socket is: in the run directory, unless its path would be too long.
+    `socket` is where the control socket is: in the run directory, unless its path would be too long. `detail` is what else is to be
+    known of its state.
     """
 
     name: str
@@ -62,6 +63,7 @@ class RunRecord:
     ended: float | None = None
     chosen: bool = False
     """Somebody chose the directory (`--run-dir`): it is never removed."""
+    detail: str = ""
     schema: str = SCHEMA
 
     def state_now(self) -> RunState:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from pasps.api.blueprint import Blueprint
+from pasps.daemons.restart import Restarts
 from pasps.daemons.run_record import RunState
 from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.workforce import WorkerInfo
@@ -32,7 +33,8 @@ class Status:
     """A topology at one moment. `components` are in topological order, `errors` are the last ones.
 
     `elastic` is what whoever decides on replicas says of it; None when nobody does. `troubles` keep a part of it from working.
-    `lost` is how often a worker died, and `losses` are the last of them.
+    `lost` is how often a worker died, and `losses` are the last of them. `restarting` says what is done to start all workers anew
+    for a plan, nothing while nobody does; `restarts` are all of these so far.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Status:
     troubles: tuple[str, ...] = ()
     lost: int = 0
     losses: tuple[ErrorReport, ...] = ()
+    restarting: str = ""
+    restarts: Restarts = field(default_factory=Restarts)
 
 
 def shapes(blueprint: Blueprint) -> tuple[ComponentShape, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,10 @@ from pasps.activation import ActivationTable, with_active
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launcher import Launcher
+from pasps.control.decision_log import Act, Restarted
 from pasps.control.news import News
 from pasps.control.publisher import TablePublisher
+from pasps.control.settings import RestartSettings
 from pasps.control.statistics import finish_of, left_over, next_to_finish
 from pasps.daemons.actuator import TableActuator
 from pasps.daemons.census import Census
@@ -43,6 +45,7 @@ from pasps.daemons.messages import (
 )
 from pasps.daemons.repair import CONFIRM_SECONDS, Repair
 from pasps.daemons.replica_counts import check_bolt, check_count
+from pasps.daemons.restart import Restart
 from pasps.daemons.worker_link import WorkerLink
 from pasps.daemons.workforce import WorkerInfo, Workforce
 from pasps.errors import BrokenError, BusyError, ClosedError, CrashLoopError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
@@ -75,7 +78,8 @@ class TopologyMaster:
     def __init__(self, blueprint: Blueprint, workers: int, launcher: Launcher, clock: Clock, keeper: Keeper | None = None) -> None:
         """`keeper`: what has to outlive this master; None: nothing.
 
-        `losses` are the last workers that died, `lost` how many did; those that died of their own accord are in `errors` too.
+        `losses` are the last workers that died, `lost` how many did; those that died of their own accord are in `errors` too. Who was
+        ended for a restart of all is in neither.
         """
         self.blueprint = blueprint
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
@@ -96,8 +100,9 @@ class TopologyMaster:
         self._asked: tuple[str, int] | None = None  # whose `finish` was asked for last, and of how many instances
         self._blocking: set[str] = set()
         self._news = News()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
+        self._awake = False
         self._lives = Lives(clock)
         self._repair = Repair(
             self._homes.routings,
@@ -110,7 +115,19 @@ class TopologyMaster:
             self._tell,
             self._tell_of_loss,
         )
-        self.actuator = TableActuator(self.publisher)
+        self.restarts = Restart(
+            RestartSettings.from_config(blueprint.config),
+            clock,
+            self.workforce,
+            self.publisher,
+            self._repair,
+            self._homes,
+            self._census,
+            self._keeper,
+            self._forget,
+            self._wake,
+        )
+        self.actuator = TableActuator(self.publisher, self.restart)
 
     # ---- starting and ending
 
@@ -216,8 +233,14 @@ class TopologyMaster:
         table = self.publisher.table
         self._finished = {task for task in self._finished if worker_of(self.blueprint, table, task) != link.worker}
         if self.state == "RUNNING":
+            self.lost += 1
             self._news.tell()
             self._repair.gone(link)
+
+    def _forget(self) -> None:
+        """All workers have ended, on purpose: every spout begins anew."""
+        self._finished.clear()
+        self._news.tell()
 
     def _tell(self, worker: str, text: str) -> None:
         """Something is wrong with a worker as a whole."""
@@ -227,7 +250,6 @@ class TopologyMaster:
     def _tell_of_loss(self, worker: str, text: str, is_error: bool) -> None:
         """A worker died. One that somebody killed is no error of the topology, and yet whoever looks at it is to know."""
         report = self._of_worker(worker, text)
-        self.lost += 1
         self.losses.append(report)
         if is_error:
             self.errors.append(report)
@@ -243,6 +265,7 @@ class TopologyMaster:
         """See `RunningTopology.set_active`."""
         self._check_running()
         check_count(self.blueprint, component, count)
+        await self.restarts.over()
         if not await self.publisher.wait_lived(CONFIRM_SECONDS):
             why = "; ".join(map(str, self.crash_loops())) or "they are started again; try later"
             raise BrokenError(f"set_active({component!r}, {count}): no worker of topology {self.blueprint.name!r} is alive: {why}")
@@ -289,13 +312,43 @@ class TopologyMaster:
     def set_awake(self, awake: bool) -> None:
         """Spouts begin or stop."""
         self._check_running()
-        self._repair.awake = awake
-        self._broadcast(Awake(awake))
+        self._awake = awake
+        self._wake()
         if awake and self.elastic is not None:
             self.elastic.awake()
 
+    def _wake(self) -> None:
+        """Spouts run that are to, unless all workers are being started anew."""
+        self._repair.awake = self._awake and not self.restarts.asleep
+        self._broadcast(Awake(self._repair.awake))
+
+    async def restart(self, wanted: Mapping[str, int], held: Collection[str] = ()) -> tuple[dict[str, Act], int, Restarted | None]:
+        """Start all workers anew with so many active replicas: see `Restart`. It goes no further when the topology ends.
+
+        Raises:
+            ClosedError: the topology does not run, or ended before it was done.
+        """
+        self._check_running()
+        task = asyncio.get_running_loop().create_task(self.restarts.carry_out(wanted, held))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()  # where nobody waits for it any more
+        if task.cancelled():
+            self._check_running()
+        return task.result()
+
     async def drain(self, seconds: float, *, finish: bool = False) -> Stats:
         """See `RunningTopology.drain`; with `finish` it is for good, and every bolt's `finish` is a part of it."""
+        why = "the topology is drained"
+        if finish:  # what has said its last must not begin anew
+            self.restarts.withhold(why)
+        with self.restarts.withheld(why):
+            return await self._drain(seconds, finish=finish)
+
+    async def _drain(self, seconds: float, *, finish: bool) -> Stats:
         self.set_awake(False)
         deadline, half, pause = Deadline(self._clock, seconds), Deadline(self._clock, seconds / 2), 0.002
         while True:
@@ -304,7 +357,7 @@ class TopologyMaster:
             if stats.complete and not left:
                 return stats
             if deadline.expired():
-                raise DrainTimeoutError(seconds, left, self.troubles())
+                raise DrainTimeoutError(seconds, left, [*self.troubles(), *filter(None, [self.restarts.under_way])])
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.05)
 
@@ -382,6 +435,9 @@ class TopologyMaster:
             raise ClosedError(f"topology {self.blueprint.name!r} is {self.state.lower()}")
 
     def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        if self.state in ("CLOSING", "CLOSED"):  # nobody would wait for it
+            coroutine.close()
+            return
         task = asyncio.get_running_loop().create_task(_logged(coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -93,6 +93,8 @@ class TopologyVerbs(Verbs):
             troubles=tuple(self._master.troubles()),
             lost=self._master.lost,
             losses=tuple(self._master.losses)[-_ERRORS_IN_STATUS:],
+            restarting=self._master.restarts.under_way,
+            restarts=self._master.restarts.so_far,
         )
 
     async def _scale(self, bolts: dict[str, int | Literal["auto"]]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ from pasps.garbage import collect_seldom
 from pasps.ids import IdSource
 from pasps.metrics import WorkerCounts
 from pasps.runtime.reports import Throttle, plain, told_of
-from pasps.runtime.snapshot import activity, take_counts
+from pasps.runtime.snapshot import activity, positions_of, take_counts
 from pasps.runtime.worker import Worker
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
@@ -270,10 +270,20 @@ class WorkerProcess:
         counts.cpu_seconds = process_seconds()
         return counts
 
+    def _tell_last(self) -> None:
+        """Close the worker, and say what was counted, and where spouts were when they closed: another one goes on there."""
+        counts = self._counts()
+        self._control.send(Counts(0, counts))  # first: what closes may never come back
+        self._worker.close()
+        closed = positions_of(self._worker)
+        if closed != counts.positions:
+            counts.positions = closed
+            self._control.send(Counts(0, counts))
+
     def _close(self) -> None:
         if self._listener is not None:  # else it has not begun
             self._listener.close()
-            self._worker.close()
+            self._tell_last()
         self._control.send(Closed())
         self.done = True
         self._loop.stop()

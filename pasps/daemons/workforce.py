@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import cloudpickle
@@ -69,7 +69,7 @@ class Workforce:
         Raises:
             WorkerStartError: one did not start; the others may run, until `end`.
         """
-        return await asyncio.gather(*map(self._process, self.ids))
+        return await asyncio.gather(*map(self.place, self.ids))
 
     async def start(self, links: Sequence[WorkerLink], table: ActivationTable, positions: dict[int, bytes]) -> None:
         """Tell them; back when every one is initialized and connected to the others.
@@ -77,7 +77,7 @@ class Workforce:
         Raises:
             WorkerStartError, BrokenError: one did not come up; the others may run, until `end`.
         """
-        await asyncio.gather(*(self._introduce(link, table, positions, restarted=False) for link in links))
+        await asyncio.gather(*(self.introduce(link, table, positions, restarted=False) for link in links))
         await asyncio.gather(*(self.connect(link, self.ids[:i]) for i, link in enumerate(links)))
 
     async def launch(self, worker: str, table: Callable[[], ActivationTable], positions: Callable[[], dict[int, bytes]]) -> WorkerLink:
@@ -86,11 +86,16 @@ class Workforce:
         Raises:
             WorkerStartError: with the worker's own words.
         """
-        link = await self._process(worker)
-        await self._introduce(link, table(), positions(), restarted=True)
+        link = await self.place(worker)
+        await self.introduce(link, table(), positions(), restarted=True)
         return link
 
-    async def _process(self, worker: str) -> WorkerLink:
+    async def place(self, worker: str) -> WorkerLink:
+        """Start the process of one worker, in its next incarnation, which does not know yet what it is; back when it has a place.
+
+        Raises:
+            WorkerStartError: it did not start.
+        """
         incarnation = await self._keeper.incarnation(worker)
         link = await WorkerLink.launch(
             self._launcher, worker, incarnation, self._clock, lambda said: self._on_message(link, said), lambda: self._lost(link)
@@ -98,7 +103,12 @@ class Workforce:
         self.links[worker] = link
         return link
 
-    async def _introduce(self, link: WorkerLink, table: ActivationTable, positions: dict[int, bytes], *, restarted: bool) -> None:
+    async def introduce(self, link: WorkerLink, table: ActivationTable, positions: dict[int, bytes], *, restarted: bool) -> None:
+        """Tell a worker what it is; back when it is initialized. `restarted`: the topology ran before.
+
+        Raises:
+            WorkerStartError: with the worker's own words.
+        """
         launch = Launch(
             link.worker,
             link.incarnation,
@@ -133,9 +143,7 @@ class Workforce:
         if self.links.get(link.worker) is not link:
             return
         del self.links[link.worker]
-        task = asyncio.get_running_loop().create_task(link.end(0.0))  # its process has to be waited for
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._end(link, 0.0)  # its process has to be waited for
         self._on_gone(link)
 
     def dismiss(self, worker: str, why: str = "") -> None:
@@ -195,6 +203,26 @@ class Workforce:
                 if not link.beat():
                     _log.error("worker %s (process %d) does not answer", link.worker, link.pid)
                     link.kill()
+
+    async def close(self, links: Iterable[WorkerLink]) -> None:
+        """End these workers on purpose, so that `on_gone` is not called: `close` of every instance runs first, for at most five seconds.
+
+        Back when their processes are gone; once begun it is done, also when nobody waits for it any more.
+        """
+        ending = []
+        for link in links:
+            if self.links.get(link.worker) is link:
+                del self.links[link.worker]
+            link.send(Close())
+            ending.append(self._end(link, CLOSE_SECONDS))
+        if ending:
+            await asyncio.wait(ending)
+
+    def _end(self, link: WorkerLink, seconds: float) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(link.end(seconds))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
 
     async def end(self, *, gently: bool) -> None:
         """End all workers. Gently: `close` of every instance runs first, for at most five seconds."""

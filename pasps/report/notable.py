@@ -117,6 +117,7 @@ def _moments(record: Record) -> Iterator[Notable]:
     if changes:
         most = max(changes, key=lambda name: abs(changes[name]))
         what = ", ".join(f"{name} {record.acts[name].before} → {record.acts[name].after}" for name in changes)
+        what += ", by a restart of all workers" if record.restart is not None else ""
         planned = record.plan.bolts.get(most)
         why = "set by hand" if record.moment == BY_HAND else f"{most}: {reason(planned)}" if planned is not None else ""
         yield _found(record, Kind.CHANGE, what, why, sum(map(abs, changes.values())))

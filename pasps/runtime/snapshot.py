@@ -32,11 +32,16 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
         replicas,
         [LinkCounts(peer.id, peer.incarnation, dict(peer.sent), dict(peer.got), peer.waiting()) for peer in worker.peers.values()],
         _by_edge([*parked, *moving]),
-        {task: position for task, spout in residents.spouts.items() if (position := spout.position()) is not None},
+        positions_of(worker),
         latency.buckets,
         latency.total,
         int(bool(worker.acks)),
     )
+
+
+def positions_of(worker: Worker) -> dict[int, bytes]:
+    """What the spout tasks here saved last, packed, by task id."""
+    return {task: position for task, spout in worker.residents.spouts.items() if (position := spout.position()) is not None}
 
 
 def activity(worker: Worker) -> tuple[int, ...]:

@@ -62,7 +62,8 @@ class GraphBolt:
 class Graph:
     """A topology as the model knows it: spouts with their tasks, and bolts in topological order.
 
-    `pending`: most events of a spout task in flight. `buffer`: tuples that wait before a replica until its senders must.
+    `pending`: most events of a spout task in flight. `buffer`: tuples that wait before a replica until its senders must. `tracked`:
+    what is lost on its way comes again.
     """
 
     name: str
@@ -75,12 +76,13 @@ class Graph:
     band_seconds: float = 0.005
     report_seconds: float = 0.1
     shape: TopologyShape = field(default_factory=lambda: TopologyShape((), ()))
+    tracked: bool = True
 
-    def table(self) -> ActivationTable:
-        """Version 1, as a topology starts with it."""
-        workers = [f"w{number}" for number in range(self.workers)]
+    def table(self, active: Mapping[str, int] | None = None) -> ActivationTable:
+        """Version 1, as a topology starts with it; with `active` replicas of each bolt where that says how many."""
+        active, workers = active or {}, [f"w{number}" for number in range(self.workers)]
         needs = {name: Need(tasks, tasks) for name, tasks in self.spouts.items()}
-        needs |= {bolt.id: Need(bolt.pool, bolt.par, bolt.keyed, bolt.pinned) for bolt in self.bolts}
+        needs |= {bolt.id: Need(bolt.pool, active.get(bolt.id, bolt.par), bolt.keyed, bolt.pinned) for bolt in self.bolts}
         return first_table(place(needs, workers), dict.fromkeys(workers, 1))
 
     def visits(self) -> dict[str, float]:
@@ -159,6 +161,7 @@ def graph_of(blueprint: Blueprint, times: EtFile | None, given: Mapping[str, flo
         settings.locality_band_seconds,
         settings.load_report_seconds,
         shape_of(blueprint),
+        settings.ackers_enabled,
     )
 
 
@@ -208,7 +211,9 @@ def graph_of_run(
         )
     executed: dict[str, tuple[int, float]] = {}
     par: dict[str, int] = {}
+    acked = False
     for sample in samples:
+        acked = acked or sample.acked > 0
         for bolt, counts in sample.bolts.items():
             par.setdefault(bolt, counts.active)
             executed[bolt] = (counts.executed, counts.seconds)
@@ -230,6 +235,7 @@ def graph_of_run(
         settings.locality_band_seconds,
         settings.load_report_seconds,
         last.shape,
+        settings.ackers_enabled and acked,
     )
 
 

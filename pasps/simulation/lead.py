@@ -24,6 +24,18 @@ class Orders:
             del due[max(0, count - there[name]) :]
             self.ordered[name] = count
 
+    def gather(self, wanted: Mapping[str, int], there: Mapping[str, int]) -> float:
+        """So many are wanted to begin together, and paid from now on; in how many seconds they are there. `gathered` comes next."""
+        for name, count in wanted.items():
+            self._due.pop(name, None)
+            self.ordered[name] = max(count, there[name])
+        return self.lead_seconds if any(count > there[name] for name, count in wanted.items()) else 0.0
+
+    def gathered(self, wanted: Mapping[str, int]) -> None:
+        """They have begun, and others were given back."""
+        if self.lead_seconds:
+            self.ordered |= wanted
+
     def come(self, now: float, there: Mapping[str, int]) -> dict[str, int]:
         """The bolts that change now, and what they have then, when they had so many."""
         found = {}

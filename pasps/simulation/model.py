@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import ceil, exp, log, sqrt
 from random import Random
 from typing import Any
@@ -43,6 +43,7 @@ class Machinery:
     `turn` and `tuple_cpu`: CPU of a worker's loop for a turn of a bolt, and for a tuple.
     `activation`: from a decision until all workers route by it.
     `ask`: until a dry queue has what it asked another worker for. `move`: until a keyed task that changes worker goes on.
+    `restart`: from the end of all workers until they are up again, and their spouts emit.
     """
 
     spout: float = 0.0005
@@ -53,16 +54,18 @@ class Machinery:
     activation: float = 0.01
     ask: float = 0.002
     move: float = 0.02
+    restart: float = 0.3
 
 
 class _Root:
     """An event of the input, or several: open while tuples of it are under way."""
 
-    __slots__ = ("due", "open", "weight")
+    __slots__ = ("due", "open", "spout", "weight")
 
-    def __init__(self, due: float, weight: int) -> None:
+    def __init__(self, due: float, weight: int, spout: str) -> None:
         self.due = due
         self.weight = weight
+        self.spout = spout
         self.open = 0
 
 
@@ -180,6 +183,27 @@ class _Bolt:
         self.key_weights: list[float] | None = None
         self.turned_off: list[tuple[float, int]] = []  # of parcels: until when so many drain
 
+    def empty(self, workers: int) -> None:
+        """Its replicas have ended, with all that was there; what was counted stays."""
+        self.waiting = self.in_hand = 0
+        self.full = False
+        self.turned_off = []
+        self.splitters = {}
+        self.loads = [LoadTable(self.plan.pool) for _ in range(workers)]
+        for replica in self.replicas:
+            replica.active, replica.busy = False, 0
+        for station in self.stations.values():
+            station.queue.clear()
+            station.free.clear()
+            station.waiting, station.set, station.asked = 0, False, False
+            station.until, station.last, station.ahead, station.calm_until = 0.0, (0.0, 0, 0.0), 0.0, 0.0
+
+
+def _roots_of(what: object) -> list[_Root]:
+    """Of what an event of the simulation carries: a tuple, or some, whose first is the root."""
+    bundles = what if isinstance(what, list) else [what] if isinstance(what, tuple) else []
+    return [bundle[0] for bundle in bundles]
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:
@@ -215,6 +239,7 @@ class Model:
         self.cost = Machinery() if machinery is None else machinery
         self.latency = Histogram()
         self.due = self.emitted = self.done = 0
+        self.replayed = self.lost = self.restarts = 0
         self.pending = 0
         self.held_back = 0
         self._random = Random(seed)
@@ -242,14 +267,15 @@ class Model:
         self._emitted_by = dict.fromkeys(graph.spouts, 0)
         self._due_by = dict.fromkeys(graph.spouts, 0)
         self._tracked = dict.fromkeys(graph.spouts, 0)
-        self._most_pending = None if graph.pending is None else graph.pending * sum(graph.spouts.values())
-        self._backlog: deque[tuple[_Root, str]] = deque()
+        bounded = graph.pending is not None and graph.tracked
+        self._most_pending = (graph.pending or 0) * sum(graph.spouts.values()) if bounded else None
+        self._backlog: deque[_Root] = deque()
         self._backlog_events = 0
         self._full = 0
         self._parcels = arrivals.parcels(detail.parcels_a_second)
         self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
         self._coming: tuple[float, int] | None = None
-        self._over = self._wakes = False
+        self._over = self._wakes = self._asleep = self._down = False
         self.table = graph.table()
         self._homes = {name: [self._by_id[place] for place in self.table.components[name].places] for name in graph.spouts}
         self._place(self.table)
@@ -277,8 +303,8 @@ class Model:
 
     @property
     def over(self) -> bool:
-        """Whether all events were due and are done."""
-        return self._over and self.done == self.due
+        """Whether all events were due and are done, or lost."""
+        return self._over and self.done + self.lost == self.due
 
     # ---- the input
 
@@ -295,7 +321,7 @@ class Model:
         self.due += count
         self._due_by[spout] += count
         self._came = (self.time, count, spout)
-        self._backlog.append((_Root(self.time, count), spout))
+        self._backlog.append(_Root(self.time, count, spout))
         self._backlog_events += count
         self._next_arrival()
         if not self._exact or not self.cost.spout:
@@ -311,11 +337,12 @@ class Model:
     def _emit(self) -> None:
         """What is due and finds room."""
         backlog, most = self._backlog, self._most_pending
-        while backlog:
-            if (most is not None and self.pending >= most) or (self._full and self._held(self._spout_outs[backlog[0][1]])):
+        while backlog and not self._asleep:
+            spout = backlog[0].spout
+            if (most is not None and self.pending >= most) or (self._full and self._held(self._spout_outs[spout])):
                 self.held_back += 1
                 return
-            root, spout = backlog.popleft()
+            root = backlog.popleft()
             self._backlog_events -= root.weight
             self.pending += root.weight
             self.emitted += root.weight
@@ -831,6 +858,58 @@ class Model:
         target.queue.append(bundle)
         self._wake(target, None, None)
 
+    # ---- restarts
+
+    def sleep(self) -> None:
+        """The spouts are silent from now on, and everything else goes on."""
+        self._asleep = True
+
+    def end_workers(self) -> tuple[int, int]:
+        """All workers end, and what is on its way goes with them: events that are tracked wait at their spouts again, others are lost.
+
+        Returns how many events come again, and how many tuples were on their way.
+        """
+        goes_on = (self._arrive, self._woken, self._report)
+        left = {id(root): root for entry in self._heap if entry[2] not in goes_on for root in _roots_of(entry[4])}
+        self._heap = [entry for entry in self._heap if entry[2] in goes_on]
+        heapify(self._heap)
+        dropped = 0
+        for bolt in self._bolts.values():
+            dropped += bolt.waiting + bolt.in_hand
+            left |= {id(bundle[0]): bundle[0] for station in bolt.stations.values() for bundle in station.queue}
+            bolt.empty(len(self._workers))
+        for worker in self._workers:
+            worker.running, worker.until = False, 0.0
+        self._busy_loops = self._full = 0
+        self._asleep = self._down = True
+        self.restarts += 1
+        return self._again_or_lost(sorted(left.values(), key=lambda root: root.due)), dropped
+
+    def _again_or_lost(self, roots: Sequence[_Root]) -> int:
+        """Returns how many events come again."""
+        for root in roots:
+            root.open = 0
+            self.pending -= root.weight
+            if self.graph.tracked:
+                # as after the death of a worker: an event that comes again counts as emitted when it does
+                self.emitted -= root.weight
+                self._emitted_by[root.spout] -= root.weight
+        weight = sum(root.weight for root in roots)
+        if not self.graph.tracked:
+            self.lost += weight
+            return 0
+        self._backlog.extendleft(reversed(roots))
+        self._backlog_events += weight
+        self.replayed += weight
+        return weight
+
+    def begin(self, table: ActivationTable) -> None:
+        """Workers live by that table, and the spouts emit."""
+        self.table = table
+        self._place(table, list(self._bolts))
+        self._asleep = self._down = False
+        self._emit()
+
     # ---- what is seen of it
 
     @property
@@ -849,12 +928,12 @@ class Model:
             components,
             nothing,
             self.emitted,
-            0,
+            self.replayed,
             self.done,
             0,
             self.pending,
             self.table.version,
-            True,
+            not self._down,
             self.time,
             self.due,
             latency,
@@ -865,7 +944,7 @@ class Model:
         emitted, due, tasks = self._emitted_by[name], self._due_by[name], self.graph.spouts[name]
         return ComponentStats(
             name, emitted, 0, 0, 0, 0, tasks, tasks, 0.0, 0, {}, (), due - emitted, emitted,
-            due=due + self._due_of_parcel(name), knows_backlog=True, held_back=self.held_back,
+            due=due + self._due_of_parcel(name), knows_backlog=True, held_back=self.held_back, restarts=self.restarts * tasks,
         )  # fmt: skip
 
     def _due_of_parcel(self, spout: str) -> int:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pasps.activation import moves, with_active
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.forecaster import NONE
 from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy, policy_named
 from pasps.control.run_log import Sample
+from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.control.ticking import Ticking
 from pasps.garbage import collected_seldom
@@ -50,6 +51,7 @@ class Order:
     forecast_seconds: float = 5.0
     benchmark: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    restart: RestartSettings = field(default_factory=RestartSettings)
     machinery: Machinery = field(default_factory=Machinery)
     seed: int = 1
     tail_seconds: float = TAIL_SECONDS
@@ -64,6 +66,7 @@ class Simulated:
     """What came of it. `latency` in seconds; `replicas` says when which bolt had how many, changes only.
 
     `saved` as in a report: the mean of 1 - active and draining replicas over all pools. `exact`: each event was simulated for itself.
+    `restarts` of all workers took with them what was on its way: `replayed` events came again, `lost` ones were not tracked.
     """
 
     policy: str
@@ -78,6 +81,9 @@ class Simulated:
     most_waiting: int
     exact: bool
     replicas: tuple[tuple[float, Mapping[str, int]], ...] = ()
+    restarts: int = 0
+    replayed: int = 0
+    lost: int = 0
 
 
 class ModelSource:
@@ -107,10 +113,11 @@ class ModelSource:
 class ModelActuator:
     """See `pasps.control.loop.Actuator`: one table for all, which holds after the time that it takes until all workers route by it."""
 
-    def __init__(self, model: Model, clock: VirtualClock, activation_seconds: float, orders: Orders | None = None) -> None:
+    def __init__(self, model: Model, clock: VirtualClock, restart: RestartSettings, orders: Orders | None = None) -> None:
         """`orders`: of replicas that take a while to come."""
-        self._model, self._clock, self._seconds = model, clock, activation_seconds
+        self._model, self._clock, self._seconds, self._restart = model, clock, model.cost.activation, restart
         self._orders = Orders() if orders is None else orders
+        self._restarting = False
 
     async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
         """Never fails; what would move keyed tasks in between is postponed."""
@@ -135,6 +142,36 @@ class ModelActuator:
         self._model.apply(replace(changed, version=table.version + 1))
         return acts, table.version + 1
 
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
+        """Never fails. Where replicas take a while to come, it begins when they are there."""
+        there, version = self._there(), self._model.table.version
+        before = there | self._orders.ordered
+        acts = {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items() if before[name] != count}
+        if not acts:
+            return acts, version, None
+        self._restarting = True
+        try:
+            if self._orders.lead_seconds:
+                await asyncio.sleep(self._orders.gather(wanted, there))
+            took = await self._anew(wanted)
+            self._orders.gathered(wanted)
+        finally:
+            self._restarting = False
+        return acts, self._model.table.version, took
+
+    async def _anew(self, wanted: Mapping[str, int]) -> Restarted:
+        model, wait = self._model, self._restart.wait_seconds
+        model.run(self._clock.now())
+        model.sleep()
+        await asyncio.sleep(wait)
+        model.run(self._clock.now())
+        replayed, dropped = model.end_workers()
+        silence = max(model.cost.restart, self._restart.silence_seconds)
+        await asyncio.sleep(silence)
+        model.run(self._clock.now())
+        model.begin(replace(model.graph.table({**self._there(), **wanted}), version=model.table.version + 1))
+        return Restarted(wait, silence, replayed, dropped)
+
     def _ordered(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int]:
         there = self._there()
         before = there | self._orders.ordered
@@ -143,8 +180,8 @@ class ModelActuator:
         return {name: Act(before[name], count, count, Outcome.DONE) for name, count in wanted.items()}, self._model.table.version
 
     def arrive(self) -> None:
-        """Whatever has come by now works from now on, and what was given back does not."""
-        changes = self._orders.come(self._clock.now(), self._there())
+        """Whatever has come by now works from now on, and what was given back does not; what comes in a restart works after it."""
+        changes = {} if self._restarting else self._orders.come(self._clock.now(), self._there())
         if changes:
             table = self._model.table
             for name, count in changes.items():
@@ -220,7 +257,7 @@ def simulate(
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
     asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
     orders = Orders(order.lead_seconds)
-    actuator = ModelActuator(model, clock, order.machinery.activation, orders)
+    actuator = ModelActuator(model, clock, order.restart, orders)
     loop = MapeLoop(config, asked, actuator, clock)
     correction = order.settings.correction_seconds if policy.corrects else None
     source = ModelSource(model, clock, orders)
@@ -269,4 +306,7 @@ def simulate(
         tally.most_waiting,
         detail.exact,
         tuple(tally.replicas),
+        model.restarts,
+        model.replayed,
+        model.lost,
     )

@@ -115,10 +115,14 @@ class TraceSpout(Spout):
         if tup_id in self._pending:
             self._again.append(tup_id)
 
-    def _save(self) -> None:
+    def close(self) -> None:
+        """Save the position: whoever goes on emits again what is in flight, and nothing else."""
+        self._save(at_once=True)
+
+    def _save(self, *, at_once: bool = False) -> None:
         """Twice a second, and when there is nothing left to do."""
         now = self.clock.now()
-        if self._zero is None or (now < self._save_at and (self._pending or not self._over)):
+        if self._zero is None or (now < self._save_at and (self._pending or not self._over) and not at_once):
             return
         self._save_at = now + _SAVE_SECONDS
         low = next(iter(self._pending), self._next)

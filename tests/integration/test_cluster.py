@@ -16,6 +16,7 @@ from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster
 from pasps.errors import PaspsError
 from tests.integration import finish_topologies, topologies
+from tests.integration.running import rows
 from tests.integration.test_exact import counts_of
 from tests.integration.test_finish import said
 
@@ -103,6 +104,46 @@ def test_a_topology_ends_when_its_bolts_have_said_their_last(cluster: DevCluster
     assert (summary["left"], summary["failed"]) == ({}, 0)
     assert said(tmp_path) == dict.fromkeys(("inline", "thread", "awaits"), summary["emitted"])
     wait_for(lambda: not [*cluster.home.rglob("finish_topologies.py")], "the removal of what was unpacked, by driver and workers")
+
+
+@pytest.mark.parametrize("silence", [0, 15])
+def test_all_workers_are_started_anew_for_a_plan_and_nothing_that_is_tracked_is_missing(
+    cluster: DevCluster, tmp_path: Path, silence: int
+) -> None:
+    """With a silence one of the new ones is killed before the spouts go on: that is repaired as ever."""
+    name, total = f"anew-{silence}", 30_000
+    options = {
+        "test.dir": str(tmp_path), "test.total": total, "test.rate": 2000, "topology.message.timeout.secs": 300,
+        "pasps.policy": "static", "pasps.policy.options.replicas": 4, "pasps.reconfigure": "restart", "pasps.interval.secs": 3,
+        "pasps.restart.wait.secs": 0, "pasps.restart.silence.secs": silence,
+    }  # fmt: skip
+    submit(cluster, tmp_path, PackageRequest(Path(topologies.__file__), "Chain", name, options, workers=4))
+    client = client_of(cluster)
+    wait_for(lambda: "all workers are being started anew" in (client.topology(name).detail or ""), "the restart")
+    if silence:
+        new = wait_for(lambda: [worker["pid"] for worker in workers_of(client, name) if worker["incarnation"] == 2], "a new worker")
+        psutil.Process(new[0]).kill()
+    summary = wait_for(lambda: ended(cluster, name), "the end of the topology")
+    assert (summary["ended"], summary["left"]) == ("finished", {})
+    restarts = summary["restarts"]
+    assert isinstance(restarts, dict)
+    assert (restarts["count"], restarts["lost"]) == (1, 0)
+    assert {row[0] for row in rows(tmp_path)} == set(range(total))
+    components = summary["components"]
+    assert isinstance(components, dict)
+    assert {part: components[part]["active"] for part in ("work", "keyed", "sink")} == {"work": 4, "keyed": 4, "sink": 4}
+    assert summary["reports"] == []
+    if not silence:
+        assert summary["emitted"] == summary["acked"] >= total
+        assert summary["failed"] == 0
+
+
+def workers_of(client: MasterClient, name: str) -> list[dict[str, int]]:
+    try:
+        found: list[dict[str, int]] = client.call(name, "status", {}, 5.0)["workers"]
+    except PaspsError:
+        return []
+    return found
 
 
 def test_replicas_change_across_nodes_while_tuples_flow(flowing: Subject) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from pasps.activation import ActivationTable
 from pasps.clock import SystemClock
 from pasps.cluster import layout
 from pasps.cluster.launcher import LocalLauncher, WorkerHandle
@@ -19,6 +21,7 @@ from pasps.cluster.spark_job import SparkJob
 from pasps.cluster.store import Entry
 from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, encoded, signed
 from pasps.cluster.tokens import driver_token, submission_key
+from pasps.control import decision_log
 from pasps.daemons.driver import driver as driver_module
 from pasps.daemons.driver import places as places_module
 from pasps.daemons.driver.driver import Driver
@@ -58,7 +61,7 @@ class Sink(Bolt):
 class NumbersTopology(Topology):
     config = {"topology.max.spout.pending": 10}
     numbers = Numbers.spec()
-    sink = Sink.spec(inputs=[numbers])
+    sink = Sink.spec(inputs=[numbers], par=1, pool=4)
 """
 
 
@@ -312,3 +315,68 @@ def test_who_decides_is_said_in_the_store_and_in_the_run_directory(tmp_path: Pat
         assert await bench.driver == ENDED
 
     run(tmp_path, body, options)
+
+
+RESTARTING = {
+    "pasps.policy": "static", "pasps.policy.options.replicas": 3, "pasps.reconfigure": "restart", "pasps.interval.secs": 1,
+    "pasps.restart.wait.secs": 0, "topology.workers": 2,
+}  # fmt: skip
+
+
+async def said(bench: Bench, text: str) -> DriverRecord:
+    while text not in (record := await bench.record()).detail:
+        assert not bench.driver.done()
+        await asyncio.sleep(0.005)
+    return record
+
+
+def test_a_restart_of_all_workers_is_in_the_store_while_it_goes_on_and_its_table_after_it(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        record = await said(bench, "all workers are being started anew (sink 1 -> 3)")
+        assert record.state == "running"
+        while (await bench.record()).detail:
+            assert not bench.driver.done()
+            await asyncio.sleep(0.01)
+        entry = await bench.store.read(layout.table(NAME))
+        assert entry is not None
+        table = msgspec.json.decode(entry.value, type=ActivationTable)
+        assert (len(table.components["sink"].active), table.workers) == (3, {"w0": 2, "w1": 2})
+        for worker in ("w0", "w1"):
+            number = await bench.store.read(layout.incarnation(NAME, worker))
+            assert number is not None
+            assert number.value == b"2"
+        await bench.want(state="killed", wait=10.0)
+        assert await bench.driver == ENDED
+        entry = await bench.store.read(layout.summary(NAME))
+        assert entry is not None
+        summary = msgspec.json.decode(entry.value)
+        assert (summary["restarts"]["count"], summary["left"], summary["troubles"]) == (1, {}, [])
+
+    run(tmp_path, body, RESTARTING)
+
+
+def test_what_is_wanted_in_the_middle_of_one_is_done(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        await said(bench, "all workers are being started anew")
+        await bench.want(state="inactive")
+        await bench.until("inactive")
+        assert "all workers are being started anew" in (await bench.record()).detail, "it is both"
+        await bench.want(state="killed", wait=0.0)
+        assert await bench.driver == ENDED
+
+    run(tmp_path, body, {**RESTARTING, "pasps.restart.silence.secs": 3600})
+
+
+def test_another_restart_that_is_wanted_by_somebody_calls_it_off(tmp_path: Path) -> None:
+    async def body(bench: Bench) -> None:
+        await bench.until("running")
+        await said(bench, "all workers are to be started anew")
+        await bench.want(restart=1, wait=30.0)
+        assert await bench.driver == ENDED
+        (decisions,) = (tmp_path / "home").rglob("decisions.jsonl")
+        (act,) = (decision_log.read(line).acts["sink"] for line in decisions.read_text().splitlines())
+        assert (act.outcome, act.error) == ("FAILED", "the topology is drained")
+
+    run(tmp_path, body, {**RESTARTING, "pasps.restart.wait.secs": 3600})

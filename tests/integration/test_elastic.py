@@ -121,7 +121,7 @@ def test_after_a_worker_was_killed_control_goes_on_with_the_right_input(tmp_path
     most = max(BURSTY)
     assert [sample for sample in course.samples if sample.complete][-1].due >= course.total
     said = [text for record in course.records[decided:] for text in (record.plan.held, *record.notes)]
-    assert any("is left out: spout 'events' goes on after its worker died" in text for text in said), said
+    assert any("is left out: spout 'events' goes on after its worker ended" in text for text in said), said
     later = [record.situation.interval for record in course.records[decided:] if record.situation is not None]
     assert later, "nothing was decided after the death"
     assert all(0 <= interval.due <= most * (interval.seconds + 1.1) for interval in later)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pasps.config import KEYS, Settings, check, merged, parse_option
-from pasps.control.settings import ElasticSettings
+from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
 
@@ -181,7 +181,7 @@ def test_every_default_is_a_value_that_its_key_takes() -> None:
 def test_the_runtime_and_the_control_loop_read_every_key_once() -> None:
     before_it_runs = {"topology.workers", "topology.max.task.parallelism"} & KEYS.keys()
     elastic = len(fields(ElasticSettings)) - 2 + len(fields(PolicySettings))  # one field holds the other record, one a policy's own options
-    assert len(fields(Settings)) + elastic + len(before_it_runs) == len(KEYS)
+    assert len(fields(Settings)) + elastic + len(fields(RestartSettings)) + len(before_it_runs) == len(KEYS)
 
 
 def test_settings_have_the_documented_defaults() -> None:

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from pasps.metrics import Histogram, Latency
+from pasps.metrics import Histogram, Latency, ReplicaCounts, WorkerCounts
 
 durations = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
 
@@ -81,3 +81,27 @@ def test_buckets_travel_and_come_back() -> None:
     histogram.add(0.25, 5)
     copy = Histogram(histogram.buckets, histogram.total)
     assert (copy.count, copy.mean, copy.quantile(0.5)) == (5, histogram.mean, histogram.quantile(0.5))
+
+
+def dead(spout: ReplicaCounts, *bolts: ReplicaCounts, latency: float = 0.5) -> WorkerCounts:
+    histogram = Histogram()
+    histogram.add(latency)
+    return WorkerCounts("w0", 1, 1, [spout, *bolts], [], {}, {}, dict(histogram.buckets), histogram.total)
+
+
+def test_the_dead_are_one_however_many_they_are() -> None:
+    def spout(**counts: int) -> ReplicaCounts:
+        return ReplicaCounts("s", 0, "w0", emitted={"default": 10}, acked=8, held_back=3, **counts)
+
+    found = dead(spout(), ReplicaCounts("a", 0, "w0", executed={0: 5}, seconds=0.5, errors=1))
+    for _ in range(2):
+        later = dead(spout(), ReplicaCounts("a", 1, "w0", executed={0: 1}), latency=2.0)
+        later.follow(found)
+        found = later
+    by_key = {(replica.component, replica.replica): replica for replica in found.replicas}
+    assert len(by_key) == len(found.replicas) == 3
+    s, first, second = by_key["s", 0], by_key["a", 0], by_key["a", 1]
+    assert (s.emitted, s.acked, s.held_back, s.lives) == ({"default": 30}, 24, 9, 3)
+    assert (first.executed, first.seconds, first.errors, first.lives) == ({0: 5}, 0.5, 1, 1)
+    assert (second.executed, second.lives) == ({0: 2}, 2)
+    assert (sum(found.latency.values()), found.latency_total) == (3, 4.5)

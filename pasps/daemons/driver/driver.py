@@ -157,6 +157,7 @@ class Driver:
             verbs = TopologyVerbs(master, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
             verbs.elastic = lambda: elastic_view(master)
             add_driver_verbs(verbs, master, run.path)
+            master.restarts.tell = self._standing.note
             door = await ControlSocket.listen(self._options.bind, verbs, self._name, self._options.epoch, self._door)
             assert door.address is not None
             self._standing.address = self._options.advertise, door.address[1]

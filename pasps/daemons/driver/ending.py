@@ -46,6 +46,7 @@ def summary_of(
         "latency": None if latency is None else json_ready(latency),
         "components": {} if stats is None else {id_: _component(c) for id_, c in stats.components.items()},
         "left": dict(left),
+        "restarts": None if master is None else asdict(master.restarts.so_far),
         "troubles": [] if master is None else [trouble[:_MOST_TEXT] for trouble in master.troubles()],
         "reports": [_report(report) for report in list(master.errors)[-_MOST_REPORTS:]] if master is not None else [],
     }

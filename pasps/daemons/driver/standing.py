@@ -29,6 +29,7 @@ class Standing:
         self.replaced = False
         self.directory: RunDirectory | None = None
         self._entry, self._options, self._clock = entry, options, clock
+        self._detail = ""
 
     @property
     def state(self) -> RunState:
@@ -39,7 +40,14 @@ class Standing:
         """See `topology_verbs.Standing`."""
         if self.directory is not None:
             self.directory.enter(state)
-        self.say(str(self.state))
+        self.say(str(self.state), self._detail)
+
+    def note(self, detail: str) -> None:
+        """What else is to be known of it, in any state, until it is another thing or nothing any more."""
+        self._detail = detail
+        if self.directory is not None:
+            self.directory.note(detail)
+        self.say(str(self.state), detail)
 
     def say(self, state: str, detail: str = "") -> None:
         """Let masters see it."""

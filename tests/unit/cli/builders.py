@@ -79,14 +79,14 @@ def frame(errors: Sequence[ErrorReport] = (), **given: Any) -> Frame:
     """The second of two frames, two seconds after the first."""
     frames = Frames(shapes(blueprint()), 2)
     frames.next(stats(1.0), 2, ())
-    troubles = given.pop("troubles", ())
-    return frames.next(stats(3.0, **given), 2, errors, troubles=troubles)
+    told = {name: given.pop(name) for name in ("troubles", "restarting") if name in given}
+    return frames.next(stats(3.0, **given), 2, errors, **told)
 
 
 def outcome(
     ended: Ended = Ended.FINISHED, *, errors: Sequence[ErrorReport] = (), left: dict[str, int] | None = None, **given: Any
 ) -> Outcome:
-    own = {name: given.pop(name) for name in ("workers_lost", "signal", "run_dir") if name in given}
+    own = {name: given.pop(name) for name in ("workers_lost", "signal", "run_dir", "restarts") if name in given}
     return Outcome("doubling", ended, frame(errors, **given), errors, left or {}, **own)
 
 

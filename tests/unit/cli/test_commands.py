@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import pytest
 from pasps.cli import exit_codes
 from pasps.cli.errors import errors_text
 from pasps.cli.kill import kill_text
-from pasps.cli.list import list_lines
+from pasps.cli.list import list_lines, run_object
 from pasps.cli.main import COMMANDS, main
 from pasps.cli.scale import parsed, scaled_code, scaled_lines
 from pasps.cli.status import status_text
+from pasps.daemons.restart import Restarts
 from pasps.daemons.run_record import RunState, write_json
 from pasps.errors import InvalidError
 from pasps.metrics import Latency
@@ -56,6 +58,12 @@ def test_the_list_has_a_line_for_each_run() -> None:
     assert "2 on far-away" in lines[2]
 
 
+def test_the_list_says_below_what_else_is_to_be_known_of_those_that_run() -> None:
+    runs = [known_run(detail="all workers are being started anew"), known_run("other", RunState.ENDED, 2, detail="something")]
+    assert list_lines(runs)[3:] == ["doubling: running: all workers are being started anew"]
+    assert run_object(runs[0])["detail"] == "all workers are being started anew"
+
+
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
     assert main(["list", "--json", *arguments]) == exit_codes.OK
     found: list[Any] = json.loads(capsys.readouterr().out)
@@ -78,6 +86,7 @@ def test_all_shows_what_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert listed(capsys, "--all")[0] == {
         "name": "a", "state": "ended", "pid": 1, "host": known_run().record.host, "started": 1001.0, "ended": 2000.0, "workers": 2,
         "policy": None, "file": "/home/user/doubling.py", "run_dir": str(tmp_path / "runs" / "a-20260102-030405-1"),
+        "detail": None,
     }  # fmt: skip
 
 
@@ -110,6 +119,14 @@ def test_status_shows_components_totals_workers_and_errors() -> None:
     assert "errors     2; the last:" in lines
     assert "did not answer" not in shown
     assert "did not answer in time" in status_text(status(complete=False), known_run())
+
+
+def test_status_shows_a_restart_while_it_is_under_way_and_how_many_there_were() -> None:
+    restarting = replace(status(), restarting="all workers are being started anew (doubled 1 -> 2)", restarts=Restarts(1, 30.0, 2.0, 4))
+    lines = status_text(restarting, known_run()).splitlines()
+    assert "restart    all workers are being started anew (doubled 1 -> 2)" in lines
+    assert "restarts   1 by a plan; the spouts were silent for 32.0 s, 4 events came again" in lines
+    assert not any(line.startswith("restart") for line in status_text(status(), known_run()).splitlines())
 
 
 # ---- scale

@@ -6,6 +6,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.outcome import Ended
+from pasps.daemons.restart import Restarts
 from tests.unit.cli.builders import outcome
 
 
@@ -24,6 +25,8 @@ def test_whoever_ended_it_a_run_that_lost_nothing_is_fine(ended: Ended) -> None:
         ({"workers_lost": 1, "emitted_first": 9}, exit_codes.FAILED),
         ({"workers_lost": 1, "emitted_first": 9, "failed": 9, "replayed": 9}, exit_codes.OK),
         ({"workers_lost": 1, "emitted_first": 9, "pending": 9}, exit_codes.OK),
+        ({"restarts": Restarts(2, 60.0, 3.0, 17, 40), "emitted_first": 9, "acked": 9}, exit_codes.OK),
+        ({"restarts": Restarts(2, 60.0, 3.0, 0, 40, 40), "emitted_first": 9}, exit_codes.FAILED),
         ({"left": {"doubled": 1}, "failed": 3}, exit_codes.LEFT_OVER),
         ({"signal": 2, "left": {"doubled": 1}}, 130),
         ({"signal": 15}, 143),

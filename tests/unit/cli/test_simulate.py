@@ -150,6 +150,12 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ([*ETS, "-o", "pasps.policy.options.targt=1"], "the nearest known name is 'pasps.policy.options.target'"),
         ([*ETS, "--compare", "pasps,presps", "-o", "pasps.policy.options.change_seconds=1"], "is no option of policy 'presps'"),
         ([*ETS, "--first-row", "40"], "has 40 rows"),
+        ([*ETS, "--compare", "pa-sps+reboot"], "--compare pa-sps+reboot: expected pool or restart behind the '+', got 'reboot'"),
+        ([*ETS, "--compare", "pasps:lr+reboot"], "predictor: there is no 'lr+reboot'"),
+        ([*ETS, "--compare", "rlearning:no+table.json"], "no+table.json"),
+        ([*ETS, "--compare", "rlearning:no+table.json+restart"], "no+table.json"),
+        ([*ETS, "-o", "pasps.reconfigure=reboot"], "must be 'pool' or 'restart', or null"),
+        ([*ETS, "-o", "pasps.restart.wait.secs=-1"], "must be a number of at least 0"),
     ],
 )
 def test_what_is_wrong_is_named(shop: Path, trace: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,3 +422,77 @@ def monkeypatched_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No run of this machine, and no cluster, is looked at."""
     monkeypatch.setenv("PASPS_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("PASPS_MASTER", raising=False)
+
+
+# ---- restarts
+
+
+BOTH = ("--compare", "presps,presps+restart", "-o", "pasps.restart.wait.secs=0", "-o", "pasps.restart.silence.secs=9")
+
+
+def test_the_pool_and_a_restart_are_compared_in_one_table(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL]
+    assert main([*words, *BOTH]) == 0
+    head, pool, restart = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(("policy", "presps")))
+    assert head[-2:] == ["restarts", "replayed"]
+    assert pool[-2:] == ["0", "0"]
+    assert int(restart[-2]) > 0
+    assert int(restart[-1].replace(",", "")) > 0
+    assert main([*words, *BOTH, "-o", "topology.acker.executors=0", "--json"]) == 0
+    pool, restart = json.loads(capsys.readouterr().out)["runs"]
+    assert (pool["restarts"], pool["replayed"], pool["lost"]) == (0, 0, 0)
+    assert (restart["replayed"], restart["processed"]) == (0, restart["events"] - restart["lost"])
+    assert restart["lost"] > 0
+    assert restart["latency_seconds"]["mean"] > pool["latency_seconds"]["mean"]
+
+
+def test_without_a_restart_the_table_has_no_columns_for_them(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--policy", "presps"]) == 0
+    assert "restarts" not in capsys.readouterr().out
+
+
+def test_the_wait_is_storm_s_unless_it_is_said(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    means = []
+    for wait in ((), ("-o", "topology.message.timeout.secs=2"), ("-o", "pasps.restart.wait.secs=2"), ("-o", "pasps.restart.wait.secs=0")):
+        words = [
+            "simulate",
+            str(shop),
+            "--trace",
+            str(trace),
+            *ETS,
+            *SMALL,
+            "--policy",
+            "presps",
+            "-o",
+            "pasps.reconfigure=restart",
+            "--json",
+        ]
+        assert main([*words, *wait]) == 0
+        means.append(json.loads(capsys.readouterr().out)["runs"][0]["latency_seconds"]["mean"])
+    usual, by_time_out, by_wait, none = means
+    assert by_time_out == by_wait
+    assert usual > by_wait > none
+
+
+@pytest.mark.usefixtures("monkeypatched_home")
+def test_what_if_it_had_restarted_and_what_if_it_had_not(
+    shop: Path, trace: Path, tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_restart = tmp_path / "by-restart"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--policy", "presps", "--run-dir", str(by_restart)]
+    assert main([*words, "-o", "pasps.reconfigure=restart", "-o", "pasps.restart.wait.secs=1", "-o", "pasps.restart.silence.secs=4"]) == 0
+    assert main(["explain", str(by_restart), "--replay"]) == 0
+    capsys.readouterr()
+    assert main(["whatif", str(by_restart), "--compare", "presps,presps+pool", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["as_it_was"]["restarts"] > 0, "the record says that it was carried out so, and the run's configuration how long it took"
+    same, pool = told["runs"]
+    assert (same["restarts"], same["latency_seconds"]) == (told["as_it_was"]["restarts"], told["as_it_was"]["latency_seconds"])
+    assert pool["restarts"] == 0
+    assert main(["whatif", str(run), "-o", "pasps.reconfigure=restart", "-o", "pasps.restart.wait.secs=0"]) == 0
+    head, *rows = (
+        line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(("policy", "recorded", "as it was:", "pa-sps"))
+    )
+    assert head[-2:] == ["restarts", "replayed"]
+    assert [row[-1] for row in rows[:2]] == ["-", "0"]
+    assert int(rows[2][-2]) > 0

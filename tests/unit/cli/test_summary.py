@@ -6,7 +6,8 @@ import pytest
 
 from pasps.cli.outcome import Ended
 from pasps.cli.summary import summary_text
-from pasps.cli.view import plain_line, summary_object
+from pasps.cli.view import frame_object, plain_line, summary_object
+from pasps.daemons.restart import Restarts
 from pasps.metrics import Latency
 from tests.unit.cli.builders import frame, outcome, report
 
@@ -128,3 +129,19 @@ def test_what_happened_to_a_worker_is_no_components() -> None:
     assert "errors     1:" in text
     assert "  a worker:\n    worker w0 died: its process ended with status 7\n" in text
     assert frame([told]).last_error == "worker w0 died: its process ended with status 7"
+
+
+ANEW = "all workers are being started anew (doubled 1 -> 2)"
+
+
+def test_that_all_workers_are_started_anew_is_in_the_line_and_at_the_end_how_often_they_were() -> None:
+    assert plain_line(frame(restarting=ANEW)).endswith(f" | {ANEW}")
+    assert frame_object(frame(restarting=ANEW))["restarting"] == ANEW
+    text = summary_text(outcome(restarts=Restarts(2, 60.0, 1.25, 17, 40), acked=9)).splitlines()
+    assert "restarts   2 by plans; the spouts were silent for 61.2 s, 17 events came again" in text
+    assert not any(line.startswith(("lost", "workers")) for line in text)
+    once = summary_text(outcome(restarts=Restarts(1, 0.0, 0.5, 0, 12, 12), emitted_first=9)).splitlines()
+    assert "restarts   1 by a plan; the spouts were silent for 500 ms" in once
+    assert "lost       12 untracked tuples went with workers that were started anew" in once
+    assert "restarts" not in summary_text(outcome())
+    assert summary_object(outcome())["restarts"] == {"count": 0, "waited": 0.0, "silent": 0.0, "replayed": 0, "dropped": 0, "lost": 0}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pasps.runtime.spout_executor import read_position
 from tests.unit.connectors.line_runs import Lines, Note, crash, done, emitted, errors, places, start, tasks, write
 
 
@@ -242,3 +243,16 @@ def test_the_backlog_is_known_before_anything_is_read_again(log: Path) -> None:
         run.advance(1.0)
         assert emitted(run) == numbers(100)
         assert tasks(run)[0].instance.backlog() == 30
+
+
+def test_one_that_closes_saves_how_far_it_is(log: Path) -> None:
+    write(log, "one", "two")
+    with start(log) as run:
+        run.advance(1.0)
+        (spout,) = tasks(run)
+        before = spout.position()
+        write(log, "three")
+        run.advance(0.1)
+        run.workers["w0"].close()
+        assert spout.position() != before
+        assert read_position(spout.position() or b"")["read"][1] == 3

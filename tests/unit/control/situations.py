@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pasps.control.decision_log import Act, Outcome, Record
+from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.local_forecaster import LocalForecaster
 from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.model import shares
@@ -162,10 +162,15 @@ class FakeForecasts:
 
 
 class FakeActuator:
-    """Does what it is asked, at once, and writes down the calls. `postpones` what may not move; or raises `error`."""
+    """Does what it is asked, at once, and writes down the calls. `postpones` what may not move; or raises `error`.
+
+    Restarts take no time either, and are refused for the reason `called_off`, if there is one.
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[dict[str, int], frozenset[str]]] = []
+        self.restarts: list[dict[str, int]] = []
+        self.called_off = ""
         self.version = 1
         self.postpones: set[str] = set()
         self.error: Exception | None = None
@@ -188,6 +193,16 @@ class FakeActuator:
                 acts[name] = Act(before, count, count, Outcome.DONE)
         self.version += 1
         return acts, self.version
+
+    async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
+        self.restarts.append(dict(wanted))
+        if self.called_off:
+            failed = {name: Act(self.active.get(name, 1), count, 1, Outcome.FAILED, self.called_off) for name, count in wanted.items()}
+            return failed, self.version, None
+        acts = {name: Act(self.active.get(name, 1), count, count, Outcome.DONE) for name, count in wanted.items()}
+        self.active.update(wanted)
+        self.version += 1
+        return acts, self.version, Restarted(30.0, 8.5, replayed=12, dropped=40)
 
 
 @dataclass

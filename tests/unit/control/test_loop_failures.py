@@ -212,7 +212,7 @@ def test_a_worker_s_death_gives_neither_a_negative_rate_nor_a_jump() -> None:
     assert inputs[-1] == 20
 
 
-AGAIN = "spout 's' goes on after its worker died, and what it emits again is no new input"
+AGAIN = "spout 's' goes on after its worker ended, and what it emits again is no new input"
 
 
 @pytest.mark.parametrize("policy", [PASPS, PRESPS])
@@ -222,7 +222,7 @@ def test_what_a_spout_emits_again_after_its_worker_s_death_is_no_input_and_the_r
     bench.course.restarts, bench.course.total = 1, bench.course.total + 1000
     bench.run(1)
     assert bench.records[-1].plan.held == f"the input since 10.0 s is left out: {AGAIN}"
-    assert headline(bench.records[-1]).startswith("held: the input since 10.0 s is left out: spout 's' goes on after its worker died")
+    assert headline(bench.records[-1]).startswith("held: the input since 10.0 s is left out: spout 's' goes on after its worker ended")
     bench.run(1)
     made = bench.records[-1]
     assert (made.uptime, made.plan.held) == (12.0, "")

@@ -117,7 +117,7 @@ def test_a_backlog_that_becomes_known_did_not_become_due_now() -> None:
     assert watching(*silent, *telling).samples() == pytest.approx((10.0,) * 7)
 
 
-# ---- a spout that goes on after its worker died
+# ---- a spout that goes on after its worker ended
 
 
 def restarted(uptime: float, due: int, *, backlog: int | None = 0, restarts: int = 1, state: str = "ACTIVE") -> Stats:
@@ -131,7 +131,7 @@ def test_the_interval_in_which_a_spout_went_on_after_its_worker_died_is_left_out
     monitor = watching(*(at(second, 100 * second, backlog=20) for second in range(4)))
     again = restarted(5, 300 + 340, backlog=360)
     assert monitor.take(again, MACHINE, TD) == (
-        "the input since 3.0 s is left out: spout 's' goes on after its worker died, and what it emits again is no new input"
+        "the input since 3.0 s is left out: spout 's' goes on after its worker ended, and what it emits again is no new input"
     )
     assert monitor.samples() == (100.0,) * 3
     assert monitor.interval(TD) is None
@@ -139,7 +139,7 @@ def test_the_interval_in_which_a_spout_went_on_after_its_worker_died_is_left_out
     assert monitor.samples() == (100.0,) * 4
     found = last(monitor)
     assert (found.began, found.ended, found.due, found.bolts["a"].processed) == (5, 6, 100, 100)
-    assert found.left_out == "spout 's' goes on after its worker died, and what it emits again is no new input"
+    assert found.left_out == "spout 's' goes on after its worker ended, and what it emits again is no new input"
 
 
 def test_an_interval_that_is_whole_again_does_not_speak_of_it() -> None:

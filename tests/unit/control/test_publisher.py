@@ -258,3 +258,32 @@ def test_a_task_on_its_way_to_a_worker_that_dies_goes_back_to_who_has_its_state(
         assert await change == 2
 
     run(test)
+
+
+def test_when_all_workers_are_ended_on_purpose_nothing_is_sent_and_nothing_moves_any_more() -> None:
+    async def test() -> None:
+        wire = Wire()
+        publisher = TablePublisher(keyed(), wire)
+        publisher.publish(with_active(publisher.table, "count", 2))  # task 1 is on its way to w1
+        assert not publisher.over(2)
+        wire.sent.clear()
+        publisher.vacate()
+        assert (publisher.table.version, publisher.table.workers, wire.sent) == (3, {}, [])
+        begun = replace(with_active(keyed(), "count", 2), version=4, workers={"w0": 2, "w1": 2})
+        publisher.begin(begun)
+        assert (publisher.confirmed(4), publisher.over(4), wire.sent) == (True, True, [])
+        publisher.refuse(with_active(begun, "count", 1))  # raises where a task is still on its way
+
+    run(test)
+
+
+def test_who_waits_for_a_worker_hears_of_those_that_were_made_with_a_table() -> None:
+    async def test() -> None:
+        publisher = TablePublisher(shuffled(), Wire())
+        publisher.vacate()
+        waiting = asyncio.create_task(publisher.wait_lived(60.0))
+        await asyncio.sleep(0)
+        publisher.begin(shuffled())
+        assert await waiting
+
+    run(test)

@@ -265,22 +265,6 @@ def test_a_timetable_that_makes_no_sense_is_refused(steps: tuple[Step, ...], sai
     assert said in bench.records[0].plan.held
 
 
-# ---- restarts
-
-
-def test_a_restart_is_not_made_up_but_said_to_be_carried_out_by_nobody() -> None:
-    def plan(situation: Situation) -> Plan:
-        return Plan({"a": BoltPlan(1, 4, 4, 4)}, reconfigure="restart")
-
-    bench = Bench(wanting(plan), interval_seconds=1.0)
-    bench.run(3)
-    assert bench.actuator.calls == []
-    act = read(written(bench.records[0])).acts["a"]
-    assert (act.outcome, act.after) == (Outcome.FAILED, 1)
-    assert act.error == "the plan asks for a restart of the workers, which nothing carries out yet; leave `reconfigure` at 'pool'"
-    assert act.error in explained(bench.records, "a")
-
-
 def test_another_way_to_reconfigure_is_refused() -> None:
     bench = Bench(wanting(lambda situation: keeping(situation, reconfigure="reboot")), interval_seconds=1.0)
     bench.run(2)

@@ -17,7 +17,7 @@ from pasps.assignment import Need, place
 from pasps.daemons import census
 from pasps.daemons.census import Census
 from pasps.daemons.messages import Counts, Cut
-from pasps.metrics import Histogram, Stats, WorkerCounts
+from pasps.metrics import Histogram, ReplicaCounts, Stats, WorkerCounts
 from pasps.testing import FakeClock
 from tests.unit.cli.builders import blueprint
 
@@ -188,3 +188,31 @@ def test_who_waits_is_woken_by_the_last_answer_also_when_somebody_dies_before_it
         return await waiting
 
     assert asyncio.run(go()).complete
+
+
+def lived(incarnation: int) -> WorkerCounts:
+    """A worker with the spout, which had emitted ten, of which two were in flight."""
+    spout = ReplicaCounts("numbers", 0, "w0", emitted={"default": 10}, acked=8, pending=2, backlog=5)
+    bolt = ReplicaCounts("doubled", 0, "w0", queued=2, busy=1, executed={0: 7})
+    return WorkerCounts("w0", incarnation, 1, [spout, bolt], [], {}, {}, {}, 0.0)
+
+
+def test_a_hundred_deaths_cost_a_cut_no_more_than_one() -> None:
+    told = Told()
+    for incarnation in range(1, 101):
+        told.link = Link("w0")
+        told.census.take(told.link, Counts(0, lived(incarnation)))
+        told.census.bury(told.link)
+    held = told.census._past()  # noqa: SLF001 - what grows is not seen from outside
+    assert [len(counts.replicas) for counts in held] == [2]
+    stats = told.stats()
+    assert (stats.emitted_first, stats.acked, stats.replayed, stats.pending) == (800, 800, 200, 0)
+    assert (stats.components["numbers"].restarts, stats.components["doubled"].executed) == (99, 700)
+
+
+def test_what_is_under_way_is_what_workers_told_last_and_counts_no_dead() -> None:
+    told = Told()
+    told.census.take(told.link, Counts(0, lived(1)))
+    assert told.census.under_way([told.link], told.table) == (2, 3)
+    told.census.bury(told.link)
+    assert told.census.under_way([Link("w0")], told.table) == (0, 0), "one that never told anything had nothing, as far as is known"

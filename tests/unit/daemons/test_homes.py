@@ -79,3 +79,32 @@ def test_a_topology_that_ran_before_goes_on_with_as_many_replicas_and_the_next_t
 def test_what_no_longer_fits_is_made_to_fit() -> None:
     table = homes(Resume(1, {"wide": 9, "counted": 0, "gone": 3})).settle(links("a"))
     assert {name: len(routing.active) for name, routing in table.components.items()} == {"numbers": 2, "wide": 4, "counted": 1}
+
+
+def test_for_other_numbers_all_is_placed_as_at_first() -> None:
+    made = homes()
+    first = made.settle(links("a", "a", "b"))
+    table = made.settle_anew(links("a", "a", "b"), {"numbers": 2, "wide": 4, "counted": 2})
+    assert {name: len(routing.active) for name, routing in table.components.items()} == {"numbers": 2, "wide": 4, "counted": 2}
+    assert {name: routing.places for name, routing in table.components.items()} == {n: r.places for n, r in first.components.items()}
+    assert first.components["wide"].active == (0, 1), "the table of before is as it was"
+
+
+def test_a_worker_that_is_on_another_host_now_is_placed_by_that() -> None:
+    made = homes()
+    made.settle(links("a", "a", "b", "b"))
+    table = made.settle_anew(links("a", "b", "b", "a"), {})
+    hosts = dict(zip(("w0", "w1", "w2", "w3"), ("a", "b", "b", "a"), strict=True))
+    for routing in table.components.values():
+        assert all(hosts[one] != hosts[following] for one, following in itertools.pairwise(routing.places))
+
+
+def test_who_does_not_come_is_expected_where_it_was_and_until_then_others_do_its_work() -> None:
+    made = homes()
+    first = made.settle(links("a", "b", "c"))
+    came = [link for link in links("a", "b", "c") if link.worker != "w1"]
+    table = made.settle_anew(came, {"wide": 2, "counted": 1})
+    assert table.workers == {"w0": 1, "w2": 3}
+    assert {routing.places[replica] for routing in table.components.values() for replica in routing.active} <= {"w0", "w2"}
+    assert made.routings["wide"].places == first.components["wide"].places
+    assert made.settle_anew([], {"wide": 3}).workers == {}

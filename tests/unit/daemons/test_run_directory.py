@@ -163,3 +163,18 @@ def test_a_run_goes_on_when_its_directory_is_gone(home: Path, caplog: pytest.Log
         assert directory.state is RunState.ENDED
     assert "do not see that the run is running" in caplog.text
     assert "summary.json cannot be written" in caplog.text
+
+
+def test_what_else_is_to_be_known_is_written_down_until_the_run_is_over(home: Path) -> None:
+    with create(home) as directory:
+        directory.enter(RunState.RUNNING)
+        directory.note("all workers are being started anew (count 1 -> 2)")
+        directory.enter(RunState.INACTIVE)
+        record = run_in(directory.path).record
+        assert (record.state, record.detail) == (RunState.INACTIVE, "all workers are being started anew (count 1 -> 2)")
+        directory.note("")
+        assert run_in(directory.path).record.detail == ""
+        directory.note("something")
+        directory.finish({})
+        directory.note("something else")
+        assert run_in(directory.path).record.detail == "something"

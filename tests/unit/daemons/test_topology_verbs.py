@@ -12,6 +12,7 @@ import pytest
 from pasps.activation import first_table, with_active
 from pasps.assignment import Need, place
 from pasps.daemons.companion import ElasticView
+from pasps.daemons.restart import Restarts
 from pasps.daemons.run_record import RunState
 from pasps.daemons.status import status_from
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster
@@ -50,6 +51,7 @@ class Master:
         self.elastic: Elastic | None = None
         self.awake = True
         self.workforce = SimpleNamespace(ids=["w0"])
+        self.restarts = SimpleNamespace(under_way="", so_far=Restarts())
 
     def workers(self) -> list[WorkerInfo]:
         return [WorkerInfo("w0", 41, "127.0.0.1", 7000)]
@@ -106,6 +108,17 @@ def test_status_is_all_that_is_known() -> None:
     assert status.elastic == {"policy": "pasps"}
     assert status.troubles == ("worker w0 cannot live",)
     assert Bench().call("status")["elastic"] is None
+    assert (status.restarting, status.restarts) == ("", Restarts())
+
+
+def test_status_says_that_all_workers_are_started_anew_and_how_often_they_were() -> None:
+    bench = Bench()
+    bench.master.restarts = SimpleNamespace(
+        under_way="all workers are being started anew (doubled 1 -> 2)", so_far=Restarts(3, 90.0, 2.5, 7)
+    )
+    status = status_from(bench.call("status"))
+    assert status.restarting == "all workers are being started anew (doubled 1 -> 2)"
+    assert status.restarts == Restarts(3, 90.0, 2.5, 7)
 
 
 def test_scale_sets_what_works_and_tells_before_and_after() -> None:

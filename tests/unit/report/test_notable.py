@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pasps.control.decision_log import BY_HAND, Act, Outcome
+from dataclasses import replace
+
+from pasps.control.decision_log import BY_HAND, Act, Outcome, Restarted
 from pasps.control.plan import Clamp, Plan
 from pasps.report.notable import MOST_OF_A_KIND, Kind, lasted, notable, reason
 from tests.unit.report.builders import bolt_plan, record, terms
@@ -19,6 +21,11 @@ def test_a_change_says_what_and_why() -> None:
     assert found.what == "split 1 → 2, count 2 → 6"
     assert found.why == "count: 5,000 events expected in 10 s and 420 waiting, 10.0 ms each: 5.42 replicas needed"
     assert (found.kind, lasted(found)) == (Kind.CHANGE, "1:15")
+
+
+def test_a_change_by_a_restart_says_so() -> None:
+    made = replace(record(1, 75, Plan({}), acts={"count": change(2, 6)}), restart=Restarted(30.0, 2.0))
+    assert [one.what for one in notable([made])] == ["count 2 → 6, by a restart of all workers"]
 
 
 def test_the_largest_changes_are_kept_in_the_order_of_time() -> None:

@@ -125,14 +125,14 @@ def test_a_spout_that_lost_its_worker_twice_never_makes_due_events_input_again()
         log = census.log()
         assert (log.backlog, log.knows_backlog, log.restarts) == (200 - 32, True, 1)
         assert log.due > 200, "what was done and is behind the position comes again"
-        assert "spout 'log' goes on after its worker died" in census.problem()
+        assert "spout 'log' goes on after its worker ended" in census.problem()
         emit(run, 5)  # 50 of the 118 that come again
         Log.due = 210
         assert census.arrived() == 10.0
         census.kill_the_spout()
         run.advance(0.001)
         assert census.log().restarts == 2
-        assert "spout 'log' goes on after its worker died" in census.problem()
+        assert "spout 'log' goes on after its worker ended" in census.problem()
         emit(run, 12)
         assert census.arrived() == 0.0
         Log.due = 217

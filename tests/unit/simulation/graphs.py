@@ -10,7 +10,7 @@ from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph, GraphBolt, GraphEdge
 from pasps.simulation.model import Detail, Machinery, Model
 
-IDEAL = Machinery(spout=0.0, hop=0.0, between=0.0, turn=0.0, tuple_cpu=0.0, activation=0.0, ask=0.0, move=0.0)
+IDEAL = Machinery(spout=0.0, hop=0.0, between=0.0, turn=0.0, tuple_cpu=0.0, activation=0.0, ask=0.0, move=0.0, restart=0.0)
 """A runtime that takes no time."""
 EXACT = Detail(1e9, exact=True)
 PARCELS = Detail(10.0, exact=False)

@@ -48,6 +48,17 @@ def test_who_asks_again_waits_again() -> None:
     assert orders.come(15.0, {"a": 1}) == {"a": 3}
 
 
+def test_what_is_to_begin_together_is_there_when_the_last_is_and_is_paid_before() -> None:
+    orders = Orders(10.0)
+    orders.order({"a": 3, "b": 4}, {"a": 1, "b": 2}, 0.0)
+    assert orders.gather({"a": 4, "b": 1}, {"a": 1, "b": 2}) == 10.0
+    assert (orders.ordered, orders.next()) == ({"a": 4, "b": 2}, None), "what is to go works until then"
+    orders.gathered({"a": 4, "b": 1})
+    assert orders.ordered == {"a": 4, "b": 1}
+    assert orders.come(20.0, {"a": 4, "b": 1}) == {}
+    assert orders.gather({"a": 2}, {"a": 4, "b": 1}) == 0.0, "fewer are there already"
+
+
 STEPS = Arrivals(((10,) * 30 + (70,) * 30) * 3)
 SLOW = graph(bolt("a", "s", et=0.1, pool=10, par=2), workers=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from pasps.api.groupings import Kind
 from pasps.control.decision_log import Act, Outcome, Record, read, replayed, written
 from pasps.control.policies import policy_named
 from pasps.control.run_log import Sample
+from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
 from pasps.report.measures import measures_of
@@ -17,7 +19,7 @@ from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.model import Detail
 from pasps.simulation.run import ModelActuator, Order, Simulated, simulate
 from pasps.simulation.virtual_time import VirtualClock, run_virtually
-from tests.unit.simulation.graphs import bolt, graph, model
+from tests.unit.simulation.graphs import IDEAL, bolt, graph, model
 
 LINE = graph(bolt("a", "s", et=0.05), bolt("b", "a", et=0.05), workers=2)
 WAVES = Arrivals.of([80 * (1 + 0.6 * math.sin(second / 8)) for second in range(60)])
@@ -79,11 +81,12 @@ def test_models_of_the_service_are_asked() -> None:
 
 
 def test_what_would_move_keyed_tasks_in_between_is_postponed_and_the_rest_takes_its_time() -> None:
-    made = model(graph(bolt("a", "s", par=1, kind=Kind.FIELDS), bolt("b", "a", par=2), workers=2), Arrivals((1,)))
+    of = graph(bolt("a", "s", par=1, kind=Kind.FIELDS), bolt("b", "a", par=2), workers=2)
+    made = model(of, Arrivals((1,)), machinery=replace(IDEAL, activation=0.25))
     clock = VirtualClock()
 
     async def asked(stay: frozenset[str]) -> dict[str, Act]:
-        acts, version = await ModelActuator(made, clock, 0.25).set_replicas({"a": 2, "b": 5}, stay)
+        acts, version = await ModelActuator(made, clock, RestartSettings()).set_replicas({"a": 2, "b": 5}, stay)
         assert version == made.table.version
         return acts
 

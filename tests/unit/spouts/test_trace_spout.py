@@ -11,7 +11,7 @@ from pasps import Bolt, Topology, TopologyContext, Tuple
 from pasps.control.statistics import stats_of
 from pasps.metrics import ComponentStats, WorkerCounts
 from pasps.runtime.snapshot import take_counts
-from pasps.runtime.spout_executor import SpoutExecutor
+from pasps.runtime.spout_executor import SpoutExecutor, read_position
 from pasps.spouts import TraceSpout
 from pasps.testing import StepRun
 
@@ -263,6 +263,27 @@ def test_the_last_position_covers_everything() -> None:
         run.run_to_end()
         spout = tasks(run)[0]
         assert spout.collector.position == (30, EPOCH, pytest.approx(EPOCH, abs=0.001))
+
+
+def test_who_goes_on_after_one_that_closed_emits_again_what_was_in_flight_and_nothing_else() -> None:
+    with start() as run:
+        run.advance(0.62)
+        (spout,) = tasks(run)
+        Note.shut = True
+        run.advance(0.2)
+        assert numbers(run) == list(range(8))
+        run.workers["w0"].deactivate()
+        before = read_position(spout.position() or b"")
+        run.workers["w0"].close()
+        assert (before[0], read_position(spout.position() or b"")[0]) == (4, 6), "the first that was not acked, then and now"
+
+
+def test_one_that_never_began_closes_without_a_position() -> None:
+    with start() as run:
+        (spout,) = tasks(run)
+        assert spout.instance.backlog() == 0
+        run.workers["w0"].close()
+        assert spout.position() is None
 
 
 def test_positions_are_saved_at_most_twice_a_second() -> None:

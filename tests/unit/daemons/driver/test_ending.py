@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
+from types import SimpleNamespace
 from typing import cast
 
 from pasps.daemons.driver.ending import encoded_summary, summary_of
+from pasps.daemons.restart import Restarts
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster
 from pasps.metrics import Latency
 from tests.unit.cli.builders import report, stats
@@ -16,6 +18,7 @@ class Master:
 
     def __init__(self, count: int) -> None:
         self.errors: deque[ErrorReport] = deque(report(f"error {number}") for number in range(count))
+        self.restarts = SimpleNamespace(so_far=Restarts(2, 60.0, 1.5, 17))
 
     def troubles(self) -> list[str]:
         return ["worker w1 cannot live: " + "x" * 100_000]
@@ -57,3 +60,10 @@ def test_the_last_reports_are_in_it() -> None:
     summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyMaster", Master(25)), "")
     assert [found["text"] for found in summary["reports"]] == [f"error {number}" for number in range(5, 25)]
     assert json.loads(encoded_summary(summary))["reports"][0]["component"] == "doubled"
+
+
+def test_how_often_plans_had_all_workers_started_anew_is_in_it() -> None:
+    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyMaster", Master(0)), "")
+    assert json.loads(encoded_summary(summary))["restarts"] == {
+        "count": 2, "waited": 60.0, "silent": 1.5, "replayed": 17, "dropped": 0, "lost": 0,
+    }  # fmt: skip

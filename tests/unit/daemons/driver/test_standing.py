@@ -136,3 +136,19 @@ def test_an_entry_that_nobody_writes_any_more_does_not_keep_it_from_its_end() ->
         assert len(failures) == 1
 
     run(body)
+
+
+def test_what_else_is_to_be_known_stays_through_states_until_it_is_over() -> None:
+    async def body(bench: Bench) -> None:
+        with RunDirectory.create(About("words", "words.py", 2), bench.clock) as directory:
+            bench.standing.directory = directory
+            bench.standing.enter(RunState.RUNNING)
+            bench.standing.note("all workers are being started anew")
+            assert await bench.states() == ("running", "all workers are being started anew")
+            bench.standing.enter(RunState.INACTIVE)
+            assert await bench.states() == ("inactive", "all workers are being started anew")
+            assert directory.record.detail == "all workers are being started anew"
+            bench.standing.note("")
+            assert await bench.states() == ("inactive", "")
+
+    run(body)
