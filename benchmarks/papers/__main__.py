@@ -16,8 +16,9 @@ from tempfile import gettempdir
 
 from benchmarks.machine import machine
 from benchmarks.papers import pa_sps
+from benchmarks.papers.curves import MissingError
 from benchmarks.papers.drawings import draw
-from benchmarks.papers.inputs import DATA_VARIABLE, MissingError
+from benchmarks.papers.inputs import DATA_VARIABLE
 from benchmarks.papers.report import Experiment, Report
 from benchmarks.papers.runs import Laboratory
 from benchmarks.papers.verdict import counted

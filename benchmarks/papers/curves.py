@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.papers.inputs import MissingError
-
 STEP = 5
 """Seconds between two samples of a figure."""
 LAST = 1200
 INPUT = "input"
+
+
+class MissingError(Exception):
+    """Something that an experiment reads is not there; says what, and where it was looked for."""
+
 
 Curve = Mapping[int, float]
 

@@ -6,13 +6,13 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.papers.curves import INPUT, MissingError, read_figure
+
+DRAWN = "drawn:"
+"""Before the name of a figure: its input."""
 DATA_VARIABLE = "PASPS_TRACES"
 ROWS = 1_400
 """The runs lasted about 1,300 s."""
-
-
-class MissingError(Exception):
-    """Something that an experiment reads is not there; says what, and where it was looked for."""
 
 
 def read_rows(folder: Path, name: str) -> list[float]:
@@ -23,6 +23,8 @@ def read_rows(folder: Path, name: str) -> list[float]:
     """
     if name in MADE_UP:
         return MADE_UP[name]()
+    if name.startswith(DRAWN):
+        return _drawn(folder, name.removeprefix(DRAWN))
     path = folder / "rates" / "pa-sps" / f"{name}.csv"
     try:
         with path.open(newline="") as file:
@@ -32,6 +34,14 @@ def read_rows(folder: Path, name: str) -> list[float]:
     if not rows:
         raise MissingError(f"{path}: has no rows; give the folder of the traces with --data")
     return rows
+
+
+def _drawn(folder: Path, name: str) -> list[float]:
+    """The input of a figure that gives it as events a second, for inputs that were not published themselves."""
+    curve = read_figure(folder, name)[INPUT]
+    moments = sorted(curve)
+    step = moments[1] - moments[0]
+    return [curve[moment] for moment in moments for _ in range(step)]
 
 
 _LOW, _HIGH = 300.0, 3_000.0

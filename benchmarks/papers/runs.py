@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -24,6 +24,7 @@ from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
 from pasps.control.run_log import Sample
+from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.model import Detail
@@ -37,7 +38,8 @@ _VERSION = 1
 @dataclass(frozen=True, slots=True)
 class Run:
     """What is simulated. `start`: the second of the first row. `benchmarked`: the controller knows the published et_i, and takes the
-    larger of it and what it measures; else it measures alone. `replicas` of each bolt at the start.
+    larger of it and what it measures; else it measures alone. `replicas` of each bolt at the start. `restart`: changes are Storm's
+    rebalance, with so many seconds of waiting and of silence, and what is on its way is lost; None: replicas of a pool.
     """
 
     trace: str
@@ -51,11 +53,14 @@ class Run:
     replicas: int = 1
     benchmarked: bool = True
     seconds: int = LAST
+    restart: tuple[float, float] | None = None
 
     @property
     def key(self) -> str:
-        """The same for the same run."""
-        text = json.dumps([_VERSION, asdict(self)], sort_keys=True)
+        """The same for the same run, also when runs can be told more about."""
+        usual = {each.name: each.default for each in fields(self)}
+        said = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        text = json.dumps([_VERSION, said], sort_keys=True)
         return f"{self.trace}-{self.policy}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -128,10 +133,11 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
         run.predictor,
         PolicySettings(interval_seconds=run.interval_seconds),
         benchmark=application.et_seconds if run.benchmarked else {},
-        options=run.options,
+        options=run.options if run.restart is None else {**run.options, "reconfigure": "restart"},
         tail_seconds=STEP,
+        restart=RestartSettings() if run.restart is None else RestartSettings(*run.restart),
     )
-    graph = application.graph(run.trace, run.pool, run.replicas)
+    graph = replace(application.graph(run.trace, run.pool, run.replicas), tracked=run.restart is None)
     found = simulate(graph, arrivals, order, keep, records.append, detail=Detail(_PARCELS_A_SECOND, exact=False))
     course = course_of(samples, run)
     return replace(

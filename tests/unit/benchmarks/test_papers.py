@@ -14,8 +14,8 @@ import pytest
 from benchmarks.papers import runs
 from benchmarks.papers.__main__ import EXPERIMENTS, chosen_of, main
 from benchmarks.papers.applications import APPLICATIONS, COMPLEX, LINEAR
-from benchmarks.papers.curves import at_steps, correlation, drawn_start, mean_apart, read_figure, started
-from benchmarks.papers.inputs import MADE_UP, MissingError, read_rows
+from benchmarks.papers.curves import MissingError, at_steps, correlation, drawn_start, mean_apart, read_figure, started
+from benchmarks.papers.inputs import MADE_UP, read_rows
 from benchmarks.papers.report import Column, columns_table
 from benchmarks.papers.runs import Course, Laboratory, Run, simulated
 from benchmarks.papers.verdict import Verdict, counted, of_claim, of_column, of_curve, same_magnitude, same_order
@@ -147,6 +147,12 @@ def test_made_up_streams_need_no_file(tmp_path: Path) -> None:
         assert (len(rows), min(rows), max(rows)) == (1200, 300.0, 3000.0)
 
 
+@pytest.mark.parametrize(("text", "rows"), [("0,input,4\n1,input,6\n", [4, 6]), ("5,input,4\n10,input,6\n", [4] * 5 + [6] * 5)])
+def test_an_input_that_is_only_drawn_is_taken_from_its_figure(text: str, rows: list[float], tmp_path: Path) -> None:
+    write_figure(tmp_path, "F", f"time_seconds,series,value\n{text}")
+    assert read_rows(tmp_path, "drawn:F") == rows
+
+
 # ---- runs
 
 
@@ -184,6 +190,13 @@ def test_what_is_decided_at_a_moment_counts_from_it_on() -> None:
     assert course.replicas[:6] == (4,) * 6
     # 3,000 a second, and what had come in 30 s and was not done: more than 3 + 6 + 5 + 3
     assert course.replicas[6] > 17
+
+
+def test_a_restart_loses_what_is_on_its_way_and_the_pool_does_not() -> None:
+    rows = [100.0] * 20 + [2000.0] * 50
+    pool = simulated(short(policy="incremental", interval_seconds=10.0), rows)
+    restarted = simulated(short(policy="incremental", interval_seconds=10.0, restart=(0.0, 10.0)), rows)
+    assert pool.processed > restarted.processed + 0.1
 
 
 def test_forecasts_are_judged_by_what_came() -> None:
