@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from benchmarks.machine import machine
-from benchmarks.papers import pa_sps
+from benchmarks.papers import dabs, pa_sps, presps, thesis
 from benchmarks.papers.curves import MissingError
 from benchmarks.papers.drawings import draw
 from benchmarks.papers.inputs import DATA_VARIABLE
@@ -23,7 +23,9 @@ from benchmarks.papers.report import Experiment, Report
 from benchmarks.papers.runs import Laboratory
 from benchmarks.papers.verdict import counted
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*pa_sps.EXPERIMENTS,)}
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each for each in (*pa_sps.EXPERIMENTS, *presps.EXPERIMENTS, *thesis.EXPERIMENTS, *dabs.EXPERIMENTS)
+}
 ALL = "all"
 
 

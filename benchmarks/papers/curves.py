@@ -39,10 +39,10 @@ def read_figure(folder: Path, name: str) -> dict[str, dict[int, float]]:
     return found
 
 
-def at_steps(curve: Curve, first: int = 0) -> list[float]:
+def at_steps(curve: Curve, first: int = 0, last: int = LAST) -> list[float]:
     """Its values at each step of a figure, the last one before a moment that it leaves out; before the first one that."""
     value, found = curve[min(curve)], list[float]()
-    for second in range(first, LAST + 1, STEP):
+    for second in range(first, last + 1, STEP):
         value = curve.get(second, value)
         found.append(value)
     return found

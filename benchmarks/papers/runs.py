@@ -23,14 +23,19 @@ from benchmarks.papers.inputs import read_rows
 from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
+from pasps.control.policies.q_table import written
 from pasps.control.run_log import Sample
 from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
+from pasps.metrics import Histogram
 from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.graph import Graph
 from pasps.simulation.model import Detail
 from pasps.simulation.run import Order, simulate
+from pasps.simulation.training import train
 
 _PARCELS_A_SECOND = 20.0
+LATE_SECONDS = (1.0, 5.0, 10.0, 30.0)
 _VERSION = 1
 """Of what is kept; another one is made again."""
 
@@ -38,7 +43,8 @@ _VERSION = 1
 @dataclass(frozen=True, slots=True)
 class Run:
     """What is simulated. `start`: the second of the first row. `benchmarked`: the controller knows the published et_i, and takes the
-    larger of it and what it measures; else it measures alone. `replicas` of each bolt at the start. `restart`: changes are Storm's
+    larger of it and what it measures; else it measures alone. `replicas` of each bolt at the start. `buffer`: as many tuples may wait
+    before a replica, then its senders wait; None: any number. `restart`: changes are Storm's
     rebalance, with so many seconds of waiting and of silence, and what is on its way is lost; None: replicas of a pool.
     """
 
@@ -53,6 +59,7 @@ class Run:
     replicas: int = 1
     benchmarked: bool = True
     seconds: int = LAST
+    buffer: int | None = None
     restart: tuple[float, float] | None = None
 
     @property
@@ -82,6 +89,12 @@ class Course:
     changes: int
     forecasts: tuple[tuple[float, float], ...] = ()
     needs: tuple[tuple[float, float], ...] = ()
+    late: tuple[tuple[float, float], ...] = ()
+    """For some times in seconds the share of the events that came and were not done within it."""
+
+    def late_after(self, seconds: float) -> float:
+        """The share of all events that was late by that measure, or never done."""
+        return dict(self.late)[seconds]
 
     def saved(self, over: float) -> float:
         """1 - r / r_over, the mean of all samples from the first on."""
@@ -137,7 +150,7 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
         tail_seconds=STEP,
         restart=RestartSettings() if run.restart is None else RestartSettings(*run.restart),
     )
-    graph = replace(application.graph(run.trace, run.pool, run.replicas), tracked=run.restart is None)
+    graph = graph_for(run)
     found = simulate(graph, arrivals, order, keep, records.append, detail=Detail(_PARCELS_A_SECOND, exact=False))
     course = course_of(samples, run)
     return replace(
@@ -147,6 +160,13 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
         forecasts=tuple(_forecasts(records, seconds)),
         needs=tuple(_needs(records, seconds, run.interval_seconds, application.et_seconds)),
     )
+
+
+def graph_for(run: Run) -> Graph:
+    """Its application, as it is set up for it."""
+    graph = APPLICATIONS[run.application].graph(run.trace, run.pool, run.replicas)
+    graph = replace(graph, tracked=run.restart is None)
+    return graph if run.buffer is None else replace(graph, buffer=run.buffer)
 
 
 def course_of(samples: Mapping[int, Sample], run: Run) -> Course:
@@ -162,15 +182,17 @@ def course_of(samples: Mapping[int, Sample], run: Run) -> Course:
         done.append(float(count))
         times.append((after.latency_total - before.latency_total) / count if count > 0 else None)
     end = _last(samples, run.seconds)
-    events = sum(end.latency.values())
+    latency = Histogram(end.latency, end.latency_total)
+    in_time = {seconds: latency.count - latency.above(seconds) for seconds in LATE_SECONDS}
     return Course(
         tuple(counts),
         tuple(float(after.due - before.due) for before, after in pairs),
         tuple(done),
         tuple(times),
-        end.latency_total / events if events else math.nan,
+        latency.mean,
         math.nan,
         0,
+        late=tuple((seconds, 1.0 - count / end.due) for seconds, count in in_time.items()) if end.due else (),
     )
 
 
@@ -231,6 +253,16 @@ class Laboratory:
                 for number, name in enumerate(made, 1):
                     sys.stderr.write(f"{time.perf_counter() - began:6.0f} s  {about} {number} of {len(missing)}: {name}\n")
         return [self._read(run) for run in runs]
+
+    def learned(self, run: Run) -> Run:
+        """The same, with the table that `rlearning` learns on that very input beforehand; learned once. Blocks for a minute."""
+        file = self.cache / f"{run.key}.table.json"
+        if not file.exists():
+            sys.stderr.write(f"        learning: {run.trace}, {run.application}\n")
+            arrivals = Arrivals.of(started(read_rows(self.data, run.trace), run.start)[: run.seconds])
+            order = Order(run.policy, settings=PolicySettings(interval_seconds=run.interval_seconds), tail_seconds=STEP)
+            file.write_text(written(train(graph_for(run), arrivals, order)))
+        return replace(run, options={**run.options, "table": file.read_text()})
 
     def _file(self, run: Run) -> Path:
         return self.cache / f"{run.key}.json"
