@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.papers.applications import APPLICATIONS
+from benchmarks.papers.applications import APPLICATIONS, Application
 from benchmarks.papers.curves import LAST, STEP, started
 from benchmarks.papers.inputs import read_rows
 from pasps.control.decision_log import Record
@@ -42,10 +42,12 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is simulated. `start`: the second of the first row. `benchmarked`: the controller knows the published et_i, and takes the
-    larger of it and what it measures; else it measures alone. `replicas` of each bolt at the start. `buffer`: as many tuples may wait
-    before a replica, then its senders wait; None: any number. `restart`: changes are Storm's
-    rebalance, with so many seconds of waiting and of silence, and what is on its way is lost; None: replicas of a pool.
+    """What is simulated. `start`: the second of the first row.
+
+    `benchmarked`: the controller knows the published et_i, and takes the larger of it and what it measures; else it measures alone.
+    `slower`: all bolts take so many times as long, and et_i with them. `replicas` of each bolt at the start. `buffer`: as many tuples
+    may wait before a replica, then its senders wait; None: any number. `restart`: changes are Storm's rebalance, with so many seconds
+    of waiting and of silence, and what is on its way is lost; None: replicas of a pool.
     """
 
     trace: str
@@ -60,6 +62,7 @@ class Run:
     benchmarked: bool = True
     seconds: int = LAST
     buffer: int | None = None
+    slower: float = 1.0
     restart: tuple[float, float] | None = None
 
     @property
@@ -133,7 +136,7 @@ def _mape(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 def simulated(run: Run, rows: Sequence[float]) -> Course:
     """Simulate it; takes half a second and longer, by its predictor."""
-    application = APPLICATIONS[run.application]
+    application = application_of(run)
     seconds = started(rows, run.start)[: run.seconds + STEP]
     arrivals = Arrivals.of(seconds)
     samples, records = dict[int, Sample](), list[Record]()
@@ -162,9 +165,15 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
     )
 
 
+def application_of(run: Run) -> Application:
+    """With what its bolts take in that run."""
+    found = APPLICATIONS[run.application]
+    return replace(found, et_seconds={bolt: seconds * run.slower for bolt, seconds in found.et_seconds.items()})
+
+
 def graph_for(run: Run) -> Graph:
     """Its application, as it is set up for it."""
-    graph = APPLICATIONS[run.application].graph(run.trace, run.pool, run.replicas)
+    graph = application_of(run).graph(run.trace, run.pool, run.replicas)
     graph = replace(graph, tracked=run.restart is None)
     return graph if run.buffer is None else replace(graph, buffer=run.buffer)
 
