@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from benchmarks.machine import machine
-from benchmarks.papers import dabs, pa_sps, presps, thesis
+from benchmarks.papers import ahead, bgelasor, dabs, pa_sps, presps, thesis
 from benchmarks.papers.curves import MissingError
 from benchmarks.papers.drawings import draw
 from benchmarks.papers.inputs import DATA_VARIABLE
@@ -24,7 +24,15 @@ from benchmarks.papers.runs import Laboratory
 from benchmarks.papers.verdict import counted
 
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (*pa_sps.EXPERIMENTS, *presps.EXPERIMENTS, *thesis.EXPERIMENTS, *dabs.EXPERIMENTS)
+    each.name: each
+    for each in (
+        *pa_sps.EXPERIMENTS,
+        *presps.EXPERIMENTS,
+        *thesis.EXPERIMENTS,
+        *dabs.EXPERIMENTS,
+        *bgelasor.EXPERIMENTS,
+        *ahead.EXPERIMENTS,
+    )
 }
 ALL = "all"
 
@@ -40,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = chosen_of(wanted.tables)
         if wanted.data is None:
             raise MissingError(f"no folder of inputs and published curves; give it with --data or in {DATA_VARIABLE}")
-        lab = Laboratory(wanted.data, wanted.cache, wanted.processes)
+        lab = Laboratory(wanted.data, wanted.cache, wanted.processes, wanted.seeds)
         reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure) for name in chosen}
     except MissingError as error:
         print(error, file=sys.stderr)
@@ -95,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     cache = Path(gettempdir()) / "pasps-papers"
     add("--cache", type=Path, default=cache, metavar="DIR", help=f"where each run is kept as JSON (default: {cache})")
     add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")
+    add("--seeds", type=int, default=5, metavar="N", help="repetitions of what is random in a training (default: 5)")
     add("--figure", type=Path, metavar="DIR", help="draw our curves over the published ones, as PNGs there")
     add("--json", type=Path, metavar="FILE", help="all verdicts")
     return parser

@@ -19,7 +19,7 @@ from benchmarks.report import markdown
 INCREMENTAL, LEARNING, DABS, AUTOSCALE = "incremental", "Rlearning", "AUTOSCALE+", "AUTOSCALE"
 LATE = 30.0
 """Its time-out: what is later counts as lost."""
-_POOL = 24
+POOL = 24
 _REBALANCE = (0.0, 10.0)
 _DECIDES = 10.0
 
@@ -78,7 +78,7 @@ def runs_of(figure: Figure, lab: Laboratory) -> dict[str, Run]:
             options=options,
             interval_seconds=_DECIDES,
             application=figure.application,
-            pool=_POOL,
+            pool=POOL,
             benchmarked=False,
             restart=_REBALANCE,
         )

@@ -246,8 +246,9 @@ def _needs(records: Sequence[Record], seconds: Sequence[float], td: float, et: M
 class Laboratory:
     """Makes runs that were not made before, several at once, and tells how it goes on; the same run is made once."""
 
-    def __init__(self, data: Path, cache: Path, processes: int = 2) -> None:
-        self.data, self.cache, self.processes = data, cache, processes
+    def __init__(self, data: Path, cache: Path, processes: int = 2, seeds: int = 5) -> None:
+        """`seeds`: how often what is random in a training is repeated."""
+        self.data, self.cache, self.processes, self.seeds = data, cache, processes, seeds
         cache.mkdir(parents=True, exist_ok=True)
 
     def courses(self, runs: Sequence[Run], about: str = "") -> list[Course]:

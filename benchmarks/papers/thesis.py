@@ -46,7 +46,7 @@ _HOUR = 3_600
 _REBALANCE = (30.0, 8.0)
 """Storm's rebalance as it is by default: 30 to 38 s of silence on Storm 2.8.3, of which it waits for 30 while bolts go on."""
 _GAUSSIAN, _SMOOTHED = "drawn:Dataset-TwitterGaussian", "drawn:reactive-TwitterLinear-Throughput"
-_GAUSSIAN_OVER, _PARTS_OVER = 60.0, 76.0
+GAUSSIAN_OVER, PARTS_OVER = 60.0, 76.0
 
 
 def predecessor(start: int) -> Run:
@@ -114,21 +114,24 @@ def pool_runs() -> dict[str, Run]:
 
 def _parts(lab: Laboratory) -> Report:
     title = "Thesis, RA-SPS: parts of its metric"
-    return _curves(title, "reactive-TwitterLinear", _PARTS_OVER, reactive_runs(), PARTS, lab, by_figure=False)
+    return _curves(title, "reactive-TwitterLinear", PARTS_OVER, reactive_runs(), PARTS, lab, by_figure=False)
 
 
 def _pool(lab: Laboratory) -> Report:
     title = "Thesis, pool or restart: RA-SPS on the Gaussian stream"
-    return _curves(title, "storm-Pool", _GAUSSIAN_OVER, pool_runs(), POOL_OR_RESTART, lab, by_figure=True)
+    return _curves(title, "storm-Pool", GAUSSIAN_OVER, pool_runs(), POOL_OR_RESTART, lab, by_figure=True)
 
 
-def _complex(lab: Laboratory) -> Report:
-    start = linear_start(lab)
-    runs = {
+def complex_runs(start: int) -> dict[str, Run]:
+    """RA-SPS with a pool of 6 of each of eight bolts, and Storm with five replicas."""
+    return {
         "δ": Run("sbac", "ra-sps", options=_AS_PUBLISHED, start=start, interval_seconds=25.0, pool=6, application="complex"),
         "r=5": Run("sbac", "static", start=start, replicas=5, application="complex"),
     }
-    return systems_table("Thesis, RA-SPS: a complex application", TWO_BRANCHES, runs, 40, lab)
+
+
+def _complex(lab: Laboratory) -> Report:
+    return systems_table("Thesis, RA-SPS: a complex application", TWO_BRANCHES, complex_runs(linear_start(lab)), 40, lab)
 
 
 EXPERIMENTS = (
