@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.papers import dabs, thesis
 from benchmarks.papers.curves import INPUT, drawn_start, read_figure
 from benchmarks.papers.inputs import read_rows
-from benchmarks.papers.pa_sps import DATASETS, complex_runs, linear_start, other_runs, run_of, storm_runs
+from benchmarks.papers.pa_sps import DATASETS, Dataset, complex_runs, linear_start, other_runs, run_of, storm_runs
 from benchmarks.papers.report import Experiment, Report
 from benchmarks.papers.runs import Course, Laboratory, Run
 from benchmarks.report import markdown
 
-TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
+TARGETS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3)
 """The one knob: the share of its time that a replica is to be busy."""
 
 
@@ -56,37 +57,54 @@ def best(system: Course, offers: Sequence[Offer], over: float) -> Offer | None:
     return max(able, key=lambda each: each.course.saved(over), default=None)
 
 
-def contests(lab: Laboratory) -> list[Contest]:
-    """All inputs, and who ran on them."""
-    found = []
-    for dataset in DATASETS:
-        start = drawn_start(read_figure(lab.data, f"{dataset.figure}-Replicas")[INPUT], read_rows(lab.data, dataset.trace))
-        runs = {f"PA-SPS {model}": run_of(dataset.trace, model, start) for model in dataset.rows}
-        if dataset.trace == "sbac":
-            others = {**other_runs(start), **storm_runs(start)}
-            runs |= {name: run for name, run in others.items() if name != "PA-SPS"}
-        found.append(Contest(dataset.trace, dataset.over, runs))
-    branches = complex_runs(linear_start(lab))
-    found.append(Contest("sbac, complex application", 40, {"PA-SPS": branches["PA-SPS"], **thesis.complex_runs(linear_start(lab))}))
-    found.append(Contest("Gaussian", thesis.GAUSSIAN_OVER, {f"RA-SPS {name}": run for name, run in thesis.pool_runs().items()}))
-    found.append(Contest("smoothed, an hour", thesis.PARTS_OVER, {f"RA-SPS {name}": run for name, run in thesis.reactive_runs().items()}))
-    return found + [Contest(f"{each.stream}, {each.application}", 2 * dabs.POOL, dabs.runs_of(each, lab)) for each in dabs.FIGURES]
+def _dataset(dataset: Dataset, lab: Laboratory) -> Contest:
+    start = drawn_start(read_figure(lab.data, f"{dataset.figure}-Replicas")[INPUT], read_rows(lab.data, dataset.trace))
+    runs = {f"PA-SPS {model}": run_of(dataset.trace, model, start) for model in dataset.rows}
+    if dataset.trace == "sbac":
+        others = {**other_runs(start), **storm_runs(start)}
+        runs |= {name: run for name, run in others.items() if name != "PA-SPS"}
+    return Contest(dataset.trace, dataset.over, runs)
 
 
-def _made(lab: Laboratory) -> Report:
-    lines, ahead, all_ = [], 0, 0
-    for contest in contests(lab):
-        systems = dict(zip(contest.runs, lab.courses(list(contest.runs.values()), contest.name), strict=True))
-        for name, system in systems.items():
-            run = contest.runs[name]
-            offers = offers_for(run, lab)
-            won = best(system, offers, contest.over)
-            is_ahead = won is not None and won.course.saved(contest.over) > system.saved(contest.over)
-            ahead, all_ = ahead + is_ahead, all_ + 1
-            lines.append([contest.name, name, *_cells(system, contest.over), *_offered(won, contest.over), "yes" if is_ahead else "NO"])
-    head = ["input", "system", "saved", "latency ms", "p99 ms", "processed", "`pasps` with target", "saved", "latency ms", "p99 ms"]
-    parts = [markdown([*head, "processed", "ahead"], lines), f"Ahead of {ahead} of {all_}."]
-    return Report("`pasps` on the papers' inputs: the most that it saves with a mean latency that is no higher", parts)
+def _branches(lab: Laboratory) -> Contest:
+    start = linear_start(lab)
+    runs = {"PA-SPS": complex_runs(start)["PA-SPS"], **thesis.complex_runs(start)}
+    return Contest("sbac, complex application", 40, {name.replace("δ", "RA-SPS"): run for name, run in runs.items()})
+
+
+def _gaussian(lab: Laboratory) -> Contest:
+    return Contest("Gaussian", thesis.GAUSSIAN_OVER, {f"RA-SPS, {name}": run for name, run in thesis.pool_runs().items()})
+
+
+def _hour(lab: Laboratory) -> Contest:
+    return Contest("smoothed, an hour", thesis.PARTS_OVER, {f"RA-SPS, {name}": run for name, run in thesis.reactive_runs().items()})
+
+
+def _dabs(figure: dabs.Figure, lab: Laboratory) -> Contest:
+    return Contest(f"{figure.stream}, {figure.application}", 2 * dabs.POOL, dabs.runs_of(figure, lab))
+
+
+CONTESTS: Mapping[str, Callable[[Laboratory], Contest]] = {
+    **{dataset.trace: partial(_dataset, dataset) for dataset in DATASETS},
+    "complex": _branches,
+    "gaussian": _gaussian,
+    "hour": _hour,
+    **{each.stream: partial(_dabs, each) for each in dabs.FIGURES},
+}
+
+
+def _made(name: str, lab: Laboratory) -> Report:
+    contest = CONTESTS[name](lab)
+    systems = lab.courses(list(contest.runs.values()), name)
+    lines, ahead = [], 0
+    for (system, run), course in zip(contest.runs.items(), systems, strict=True):
+        won = best(course, offers_for(run, lab), contest.over)
+        is_ahead = won is not None and won.course.saved(contest.over) > course.saved(contest.over)
+        ahead += is_ahead
+        lines.append([system, *_cells(course, contest.over), *_offered(won, contest.over), "yes" if is_ahead else "NO"])
+    head = ["system", "saved", "latency ms", "p99 ms", "processed", "`pasps` with target", "saved", "latency ms", "p99 ms"]
+    parts = [markdown([*head, "processed", "ahead"], lines), f"Ahead of {ahead} of {len(lines)}."]
+    return Report(f"`pasps` on {contest.name}: the most that it saves with a mean latency that is no higher", parts)
 
 
 def offers_for(run: Run, lab: Laboratory) -> list[Offer]:
@@ -104,4 +122,6 @@ def _offered(offer: Offer | None, over: float) -> list[str]:
     return ["none", "-", "-", "-", "-"] if offer is None else [f"{offer.target:g}", *_cells(offer.course, over)]
 
 
-EXPERIMENTS = (Experiment("pasps-ahead", "our own policy on all inputs, beside each system", _made),)
+EXPERIMENTS = tuple(
+    Experiment(f"pasps-ahead-{name}", f"our own policy on {name}, beside each system", partial(_made, name)) for name in CONTESTS
+)

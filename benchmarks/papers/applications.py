@@ -25,11 +25,15 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Bolts in topological order, with what feeds them, and et_i in seconds as its authors' controller had it."""
+    """Bolts in topological order, with what feeds them, and et_i in seconds as its authors' controller had it.
+
+    Events are simulated in so many `parcels` a second: what waits for less than a parcel takes cannot be told.
+    """
 
     edges: Mapping[str, Sequence[Edge]]
     et_seconds: Mapping[str, float]
     warm: float = WARM
+    parcels: float = 20.0
 
     def graph(self, name: str, pool: int, start: int) -> Graph:
         """With so many replicas of each bolt at most and at the start; each has a core of its own, as 56 cores had room for them."""
@@ -70,9 +74,10 @@ COMPLEX = Application(
         "E": [Edge("D")],
     },
     {"A": 0.23e-3, "B": 0.94e-3, "C": 0.23e-3, "D": 0.23e-3, "E": 0.23e-3, "F": 0.41e-3, "G": 0.41e-3, "H": 0.94e-3},
+    parcels=100.0,
 )
 """Eight bolts in two branches, of 10, 20 and 50 thousand steps; et_i on the line through those of the linear one. G sends nothing to E,
-as in the published code."""
+as in the published code. Where branches meet, parcels wait for each other, so they are smaller here."""
 
 INSENSITIVE = Application({"insensitive": [Edge(SPOUT)], "finalize": [Edge("insensitive")]}, {"insensitive": 3e-3, "finalize": 0.3e-3}, 1.0)
 """DABS-Storm's simple topology; its paper says nothing of what an event costs, so this is ours."""

@@ -34,7 +34,6 @@ from pasps.simulation.model import Detail
 from pasps.simulation.run import Order, simulate
 from pasps.simulation.training import train
 
-_PARCELS_A_SECOND = 20.0
 LATE_SECONDS = (1.0, 5.0, 10.0, 30.0)
 _VERSION = 1
 """Of what is kept; another one is made again."""
@@ -154,7 +153,7 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
         restart=RestartSettings() if run.restart is None else RestartSettings(*run.restart),
     )
     graph = graph_for(run)
-    found = simulate(graph, arrivals, order, keep, records.append, detail=Detail(_PARCELS_A_SECOND, exact=False))
+    found = simulate(graph, arrivals, order, keep, records.append, detail=Detail(application.parcels, exact=False))
     course = course_of(samples, run)
     return replace(
         course,
