@@ -1,17 +1,21 @@
 """`python -m benchmarks.elastic`: the papers' comparison on a trace in real time, `pasps` against the papers' policies.
 
-Each run is a process of its own, one after the other; what was measured with the same parameters before is not run again.
+Each run is a process of its own, one after the other or some beside each other; what was measured with the same parameters before is
+not run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -19,14 +23,15 @@ from typing import NoReturn
 
 from benchmarks.elasticity.artefacts import save
 from benchmarks.elasticity.comparison import SETTLE_SECONDS, Comparison, Turn, turns_of
+from benchmarks.elasticity.outcomes import Result
 from benchmarks.elasticity.plans import TARGETS, RunPlan, Setup, chosen, run_plans
 from benchmarks.elasticity.result_table import result_table, verdict_text
-from benchmarks.elasticity.traces import Wish, prepare, read_trace
+from benchmarks.elasticity.traces import SMOOTHED_OVER, Wish, prepare, read_trace
 from benchmarks.elasticity.verdict import verdict_of
 from pasps.errors import InvalidError
 
 _QUICK_ROWS, _QUICK_ROW_SECONDS, _QUICK_INTERVAL_SECONDS = 60, 0.25, 2.0
-_QUICK_RUNS = ("static-8", "pa-sps-basic", "pasps-0.8")
+_QUICK_RUNS = ("static-8", "pa-sps-basic", "pasps-0.9")
 _START_SECONDS = 5.0
 """About what a run takes beside its trace."""
 
@@ -46,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        failed = _make(comparison, missing)
+        failed = _make(comparison, missing) if options.beside == 1 else _make_beside(comparison, missing, options.beside)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on with the run that was under way", file=sys.stderr)
         return 130
@@ -68,7 +73,7 @@ def _comparison(options: argparse.Namespace) -> tuple[Comparison, list[RunPlan]]
     )
     rows = options.rows or (_QUICK_ROWS if quick else 600)
     row_seconds = options.row_seconds or (_QUICK_ROW_SECONDS if quick else 1.0)
-    wish = Wish(rows, setup.peak_rate, row_seconds, options.first_row)
+    wish = Wish(rows, setup.peak_rate, row_seconds, options.first_row, options.smooth)
     prepared = prepare(options.trace.stem, read_trace(options.trace), wish)
     directory = (options.work or _work_directory()) / (prepared.name + "-quick" * quick + f"-{options.queues}")
     return Comparison(prepared, setup, directory.absolute()), run_plans(setup, options.targets)
@@ -100,13 +105,36 @@ def _make(comparison: Comparison, missing: Sequence[Turn]) -> int:
         _say(f"{line}: {_span(left)} to go")
         result = comparison.make(turn, partial(_progress, line, left))
         failed += bool(result.problem)
-        numbers = result.numbers
-        if numbers is None:
-            _say(f"{line}: FAILED, {result.problem}")
-        else:
-            saved, mean = numbers.saved or 0.0, (numbers.mean or 0.0) * 1000
-            _say(f"{line}: saved {saved:.1%}, mean latency {mean:,.0f} ms, processed {numbers.processed:.2%}, after {result.seconds:g} s")
+        _say(f"{line}: {_outcome(result)}")
     return failed
+
+
+def _make_beside(comparison: Comparison, missing: Sequence[Turn], count: int) -> int:
+    """The same with so many at a time: what else goes on is then the same for all that are compared."""
+    failed, stopped = 0, threading.Event()
+    _say(f"{len(missing)} runs, {count} at a time: {_span(_left(comparison, math.ceil(len(missing) / count)))} to go")
+
+    def make(turn: Turn) -> Result:
+        return comparison.make(turn, lambda seconds: None, stopped.is_set)
+
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for number, (turn, result) in enumerate(zip(missing, pool.map(make, missing), strict=True), 1):
+                failed += bool(result.problem)
+                _say(f"[{number}/{len(missing)}] {turn.name}: {_outcome(result)}")
+        except BaseException:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return failed
+
+
+def _outcome(result: Result) -> str:
+    numbers = result.numbers
+    if numbers is None:
+        return f"FAILED, {result.problem}"
+    saved, mean = numbers.saved or 0.0, (numbers.mean or 0.0) * 1000
+    return f"saved {saved:.1%}, mean latency {mean:,.0f} ms, processed {numbers.processed:.2%}, after {result.seconds:g} s"
 
 
 def _left(comparison: Comparison, runs: int) -> float:
@@ -169,24 +197,32 @@ def _parser() -> argparse.ArgumentParser:
     add("--scale", type=float, default=Setup().scale, help="peak input over what the whole pool can carry (default: %(default)g)")
     add("--rows", type=int, help="how many rows of it (default: 600)")
     add("--first-row", type=int, metavar="N", help="where they begin (default: the burstiest stretch)")
+    add("--smooth", type=int, default=SMOOTHED_OVER, metavar="N", help="centred average over so many rows (default: %(default)s)")
     add("--row-seconds", type=float, metavar="S", help="how long a row lasts (default: 1)")
     add("--wait-millis", type=float, default=Setup().wait_millis, metavar="MS", help="what a tuple takes in a bolt (default: %(default)g)")
     add("--interval", type=float, metavar="S", help=f"td (default: {Setup().interval_seconds:g})")
     add("--timeout", type=float, default=Setup().timeout_seconds, metavar="S", help="message time-out (default: %(default)g)")
     add("--workers", type=int, default=Setup().workers)
     add("--queues", choices=("bolt", "replica"), default="bolt", help="one queue for a bolt in a worker, or one for each replica")
-    add("--targets", type=_numbers, default=TARGETS, metavar="U,U", help="target utilisations of pasps (default: 0.6 to 1.2)")
+    add("--targets", type=_numbers, default=TARGETS, metavar="U,U", help="target utilisations of pasps (default: 0.6 to 1.3)")
     add("--predictor", default=Setup().pasps_predictor, help="the predictor of pasps (default: %(default)s)")
     add("--pasps", action="append", default=[], metavar="KEY=VALUE", help="a further option of the runs of pasps; several times")
     add("--only", type=_words, default=[], metavar="A,B", help="some of the runs: a name, or all that begin so, as pa-sps")
-    add("--repeat", type=int, default=1, metavar="N", help="rounds; the table has their means")
+    add("--repeat", type=int, default=1, metavar="N", help="rounds; the table has their means, and 95%% intervals")
+    add(
+        "--beside",
+        type=int,
+        default=1,
+        metavar="N",
+        help="so many runs at a time (default: 1), of which each must leave cores for the others",
+    )
     add("--fresh", action="store_true", help="run again what was measured already")
     add("--list", action="store_true", help="say what there is to run, and end")
     add("--dry-run", action="store_true", help="the same with the commands")
     add("--work", type=Path, metavar="DIR", help="where runs are kept (default: $PASPS_HOME/elastic, else in the system's temporary files)")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     add("--save", type=Path, metavar="DIR", help="write the table as JSON and the figures there; needs matplotlib")
-    add("--draw", type=_words, default=["static-8", "pa-sps-lr", "pasps-0.8"], metavar="A,B", help="whose replicas are drawn")
+    add("--draw", type=_words, default=["static-8", "pa-sps-basic@1s", "pasps-0.9"], metavar="A,B", help="whose replicas are drawn")
     add("--quick", action="store_true", help="does it run? three runs of 60 rows, a quarter of a second each")
     return parser
 

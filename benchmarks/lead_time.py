@@ -41,15 +41,15 @@ from predictor_service.model import Model
 from predictor_service.registry import builtin_models
 
 LEADS = (0.0, 0.3, 1.0, 5.0, 10.0, 30.0, 60.0, 90.0)
-SOME_LEADS = (1.0, 10.0, 30.0, 60.0)
+SOME_LEADS = (10.0, 60.0)
 """For the models that are not in the figure."""
-TARGETS = (0.6, 0.85, 1.1, 1.6, 2.4)
+TARGETS = (0.45, 0.65, 0.8, 0.95, 1.1)
 RATIOS = (0.1, 0.5, 2.0, 8.0, 30.0)
 """In place of targets, prices: what a second of waiting costs, in seconds of a replica; then a quantile of the forecast is planned for."""
 AUTO, NAIVE, PRICED = "auto", "naive", "auto-priced"
 SHOWN = (NONE, NAIVE, AUTO, PRICED, CLAIRVOYANT)
 OTHERS = ("ses", "holt", "theta", "kalman", "ensemble", "ar", "gbm", "basic", "lr", "fft", "ann", "rf")
-WAITS = (0.1, 1.0)
+WAITS = (0.03, 0.3)
 """Seconds of waiting in the mean at which saved capacity is compared."""
 _EVENT_SECONDS = 0.1
 _POOL = 32
@@ -105,8 +105,8 @@ def _scaled(rates: Sequence[float]) -> list[float]:
 
 
 def subject() -> Graph:
-    """One bolt that waits, and its pool."""
-    bolt = GraphBolt("bolt", (GraphEdge("spout", "default"),), _EVENT_SECONDS, _POOL, _POOL // 2, "thread")
+    """One bolt that waits; its whole pool is there at first, so that nobody pays for what could not be ordered in time."""
+    bolt = GraphBolt("bolt", (GraphEdge("spout", "default"),), _EVENT_SECONDS, _POOL, _POOL, "thread")
     shape = TopologyShape(("spout",), (BoltShape("bolt", _POOL, ("spout",), waits=True),))
     return Graph("lead", {"spout": 1}, (bolt,), workers=1, cores=2, buffer=10**9, shape=shape)
 
@@ -366,9 +366,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if wanted.figure:
             draw(found, wanted.figure)
         return 0
-    names = split()[wanted.side][:: 6 if wanted.quick else 1]
+    first, parts = wanted.part
+    names = split()[wanted.side][first - 1 :: 6 if wanted.quick else parts]
     leads = LEADS[::3] if wanted.quick else LEADS
-    found = []
+    found = _kept(wanted)
+    names = [name for name in names if not set(wanted.models) <= {one.model for one in found if one.series == name}]
     try:
         if wanted.data is None:
             raise SeriesError(f"no folder of traces; give it with --data or in {DATA_VARIABLE}")
@@ -389,10 +391,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _kept(wanted: argparse.Namespace) -> list[Found]:
+    """What an interrupted call left."""
+    if wanted.json is None or not wanted.json.is_file():
+        return []
+    return [Found(**one) for one in json.loads(wanted.json.read_text())["runs"]]
+
+
 def _keep(wanted: argparse.Namespace, found: Sequence[Found]) -> None:
     """After each series, so that hours are not lost with the last one."""
     if wanted.json:
         wanted.json.write_text(json.dumps({"machine": machine(), "side": wanted.side, "runs": list(map(asdict, found))}, indent=1) + "\n")
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 1/2")
+    return int(part), int(parts)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -409,8 +425,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--side", choices=SIDES, default="reporting", help="which series; nothing is tuned on those for reporting (default: reporting)")
     add("--models", type=lambda text: text.split(","), default=[*SHOWN, *OTHERS], metavar="A,B", help="forecasts (default: all)")
     add("--processes", type=int, default=2, metavar="N", help="so many series at a time (default: 2)")
+    add("--part", type=_part, default=(1, 1), metavar="K/N", help="each Nth series from the Kth on; --report puts the parts together")
     add("--quick", action="store_true", help="does it run? each sixth series, each third lead time")
-    add("--json", type=Path, metavar="FILE", help="every run")
+    add("--json", type=Path, metavar="FILE", help="every run, written after each series; a series that is in it is not simulated again")
     add("--figure", type=Path, metavar="FILE", help="a picture")
     add("--report", type=Path, nargs="+", metavar="FILE", help="simulate nothing: tables of what --json wrote")
     return parser

@@ -1,7 +1,7 @@
 """pasps: Storm-like topologies on pools of replicas that are switched on and off while tuples flow.
 
 General layout, each room importing only from those before it:
-  errors, ids, clock, config, activation, assignment, metrics   the vocabulary, standard library only
+  errors, ids, clock, config, options, activation, assignment, metrics   the vocabulary, standard library only
   api          what a user writes
   groupings, transport, control, cluster   four rooms that do not know each other
   runtime      what runs in a worker

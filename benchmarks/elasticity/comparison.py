@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.elasticity.one_run import Ending, Order, command_of, run
-from benchmarks.elasticity.outcomes import Numbers, Result, finished, mean_numbers, numbers_of, problem_of, write_result
+from benchmarks.elasticity.outcomes import Numbers, Result, finished, margins_of, mean_numbers, numbers_of, problem_of, write_result
 from benchmarks.elasticity.plans import LINE_BOLTS, RunPlan, Setup
 from benchmarks.elasticity.traces import Prepared, write_trace
 from benchmarks.elasticity.verdict import Row
@@ -86,15 +86,15 @@ class Comparison:
         at_start = dict.fromkeys(LINE_BOLTS, turn.plan.at_start)
         return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start))
 
-    def make(self, turn: Turn, progress: Callable[[float], None]) -> Result:
-        """Run it anew; blocks until it is over. What an interrupted run left is removed first."""
+    def make(self, turn: Turn, progress: Callable[[float], None], stopped: Callable[[], bool] = lambda: False) -> Result:
+        """Run it anew; blocks until it is over, or `stopped`. What an interrupted run left is removed first."""
         place = self.place(turn)
         if place.exists():
             shutil.rmtree(place)
         (place / "ids").mkdir(parents=True)
         write_trace(self.prepared, self.directory / "trace.csv")
         idle = idle_percent(SETTLE_SECONDS)
-        ending = run(self.command(turn), place, self.seconds, progress)
+        ending = run(self.command(turn), place, self.seconds, progress, stopped)
         result = self._result(turn, ending, idle)
         write_result(result, place)
         return result
@@ -119,7 +119,7 @@ class Comparison:
         for plan in plans:
             several = list(self._numbers(plan, repeats))
             if several:
-                found.append(Row(plan.name, plan.policy, mean_numbers(several), len(several)))
+                found.append(Row(plan.name, plan.policy, mean_numbers(several), len(several), margins_of(several)))
         return found
 
     def commits(self, plans: Sequence[RunPlan], repeats: int) -> list[str]:

@@ -49,6 +49,9 @@ def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
     ours = sorted((saved, mean) for row, saved, mean in points if row.policy == "pasps")
     axes.plot([saved for saved, _ in ours], [mean for _, mean in ours], color=BLUE, linewidth=1.2, zorder=1)
     for row, saved, mean in points:
+        across, up = row.margins.get("saved"), row.margins.get("mean")
+        colour = _COLOURS.get(row.policy, INK)
+        axes.errorbar([saved], [mean], yerr=up and min(up, 0.9 * mean), xerr=across, color=colour, linewidth=0.9, zorder=1)
         axes.scatter([saved], [mean], color=_COLOURS.get(row.policy, INK), marker=_MARKS.get(row.policy, "o"), s=26, zorder=2)
     if points:
         seconds_axis(axes, min(mean for _, _, mean in points), max(mean for _, _, mean in points))

@@ -53,8 +53,14 @@ def command_of(order: Order) -> list[str]:
     return words
 
 
-def run(command: list[str], directory: Path, seconds: float, progress: Callable[[float], None]) -> Ending:
-    """Run `command` to its end, its output in `directory`; however this is left, nothing that it started stays.
+def run(
+    command: list[str],
+    directory: Path,
+    seconds: float,
+    progress: Callable[[float], None],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Ending:
+    """Run `command` to its end or until `stopped`, its output in `directory`; however this is left, nothing that it started stays.
 
     `progress` is told the seconds so far, about once a second.
     """
@@ -71,6 +77,8 @@ def run(command: list[str], directory: Path, seconds: float, progress: Callable[
             sampler.sample()
             if elapsed > seconds + GRACE_SECONDS:
                 problem = f"did not end within {seconds + GRACE_SECONDS:g} s"
+            elif stopped():
+                problem = "was stopped"
             else:
                 _wait(child, _LOOK_SECONDS)
     finally:

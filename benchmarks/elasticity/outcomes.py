@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
+
+from scipy.stats import t as student_t
 
 from benchmarks.elasticity.id_counts import IdCounts, count_ids, read_ids
 from benchmarks.elasticity.one_run import Ending
@@ -117,6 +119,19 @@ def mean_numbers(several: Sequence[Numbers]) -> Numbers:
         values = [getattr(numbers, field.name) for numbers in several]
         found[field.name] = None if None in values else fmean(values)
     return Numbers(**found)
+
+
+def margins_of(several: Sequence[Numbers]) -> dict[str, float]:
+    """Half of the 95% interval of each mean, by Student's t; nothing for a single run."""
+    found: dict[str, float] = {}
+    if len(several) < 2:
+        return found
+    far = float(student_t.ppf(0.975, len(several) - 1)) / len(several) ** 0.5
+    for field in fields(Numbers):
+        values = [getattr(numbers, field.name) for numbers in several]
+        if None not in values:
+            found[field.name] = far * stdev(values)
+    return found
 
 
 def write_result(result: Result, directory: Path) -> None:

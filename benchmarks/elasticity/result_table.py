@@ -9,6 +9,8 @@ from benchmarks.elasticity.verdict import STEADY, Judged, Row, Verdict
 from benchmarks.report import table
 
 _NOTHING = "-"
+_UNSURE = ("saved", "mean ms", "p50", "p95", "p99")
+"""Columns with the 95% interval of their mean, when there are several runs."""
 
 
 def _share(value: float | None) -> str:
@@ -50,8 +52,15 @@ _COLUMNS: Sequence[tuple[str, Callable[[Numbers], str]]] = (
 def result_table(title: str, rows: Sequence[Row]) -> str:
     """One row a run; of repeated ones the mean."""
     heads = ["run", *(head for head, _ in _COLUMNS)]
-    cells = [[_name(row), *(cell(row.numbers) for _, cell in _COLUMNS)] for row in rows]
+    cells = [[_name(row), *(_with_margin(row, head, cell) for head, cell in _COLUMNS)] for row in rows]
     return table(title, heads, cells)
+
+
+def _with_margin(row: Row, head: str, cell: Callable[[Numbers], str]) -> str:
+    margin = row.margins.get({"mean ms": "mean"}.get(head, head))
+    if margin is None or head not in _UNSURE:
+        return cell(row.numbers)
+    return f"{cell(row.numbers)} ± {100 * margin:.1f}" if head == "saved" else f"{cell(row.numbers)} ± {_millis(margin)}"
 
 
 def verdict_text(verdict: Verdict) -> str:

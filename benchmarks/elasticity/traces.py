@@ -22,13 +22,14 @@ CLIPPED_AT = 0.995
 class Wish:
     """What is wanted of a trace: so many rows, each `row_seconds` long, with `peak_rate` events a second at the highest.
 
-    `first_row` None: the burstiest stretch.
+    `first_row` None: the burstiest stretch. `smoothed_over`: rows of the centred moving average.
     """
 
     rows: int
     peak_rate: float
     row_seconds: float = 1.0
     first_row: int | None = None
+    smoothed_over: int = SMOOTHED_OVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def prepare(name: str, values: Sequence[float], wish: Wish) -> Prepared:
     Raises:
         ValueError: the trace is shorter than what is wanted of it, or nothing ever happens in it.
     """
-    calm = clipped(smoothed(values, SMOOTHED_OVER), CLIPPED_AT)
+    calm = clipped(smoothed(values, wish.smoothed_over), CLIPPED_AT)
     if len(calm) < wish.rows:
         raise ValueError(f"trace {name!r} has {len(calm)} rows, expected at least {wish.rows}; choose fewer with --rows")
     first = burstiest(calm, wish.rows) if wish.first_row is None else wish.first_row

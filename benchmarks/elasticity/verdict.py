@@ -11,7 +11,7 @@ save, straight from one to the next. It is judged at what the other policy saves
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from benchmarks.elasticity.outcomes import Numbers
@@ -30,6 +30,8 @@ class Row:
     policy: str
     numbers: Numbers
     repeats: int = 1
+    margins: Mapping[str, float] = field(default_factory=dict)
+    """Half of the 95% interval of a mean, of those that have one."""
 
 
 @dataclass(frozen=True, slots=True)

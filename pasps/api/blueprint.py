@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pasps.api.groupings import FREE, KEYED, GroupingSpec, Kind
+from pasps.api.groupings import GroupingSpec, Kind
 from pasps.api.tuples import Stream
 
 Execution = Literal["inline", "async", "thread"]
@@ -59,17 +59,22 @@ class ComponentPlan:
     @property
     def keyed(self) -> bool:
         """Whether its instances belong to tasks (hosted on the active replicas), not to replicas."""
-        return any(edge.grouping.kind in KEYED for edge in self.inputs)
+        return any(edge.grouping.keyed for edge in self.inputs)
 
     @property
     def any_replica(self) -> bool:
         """Whether any active replica will do for every tuple, as far as its senders are concerned."""
-        return not self.is_spout and all(edge.grouping.kind in FREE for edge in self.inputs)
+        return not self.is_spout and all(edge.grouping.free for edge in self.inputs)
 
     @property
     def pinned(self) -> bool:
         """Whether replica 0 must stay active, because a global grouping names it."""
         return any(edge.grouping.kind is Kind.GLOBAL for edge in self.inputs)
+
+    @property
+    def observed(self) -> bool:
+        """Whether a grouping looks at what its tuples take, one by one."""
+        return any(edge.grouping.observed for edge in self.inputs)
 
     @property
     def tasks(self) -> range:

@@ -174,7 +174,12 @@ def _subscriptions(part: _Part, parts: Mapping[str, _Part]) -> list[Input]:
             problem = f"it reads this stream of {read.source!r} twice"
             raise TopologyError(problem, component=id_, stream=read.stream, cure="list it once, with one grouping")
         seen.add((read.source, read.stream))
-        result.append(replace(read, grouping=_grouping(id_, read, stream)))
+        grouping = _grouping(id_, read, stream)
+        if grouping.observed and part.found.concurrency > 1:
+            problem = f"{grouping} looks at what its tuples take one after the other, but {part.found.concurrency} calls run at a time"
+            cure = "set concurrency = 1, or use another grouping, as Grouping.LOAD_AWARE"
+            raise TopologyError(problem, component=id_, stream=read.stream, cure=cure)
+        result.append(replace(read, grouping=grouping))
         if part.found.shape in ("function", "stateful_function"):
             check_arity(id_, part.declared.subject, read.source, stream)
     return result

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pasps.cli import exit_codes
 from pasps.cli.frame import Frame
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from pasps.daemons.topology_master import ErrorReport
 
 

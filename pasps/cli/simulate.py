@@ -46,7 +46,8 @@ from pasps.simulation.training import PASSES, train
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
-cores, queues and credit; and over it the real control loop, with the real policies and forecasts. No code of the topology runs.
+cores, queues and credit; and over it the real control loop, with the real policies and forecasts. No code of the topology
+runs, but for groupings that it has by Grouping.of(...).
 What is modelled, and how near it comes to a live run, is in docs/simulation.md.
 What an event takes in each bolt is read from FILE.et.json (`pasps et`), or said with --et."""
 

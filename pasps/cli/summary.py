@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pasps.cli.frame import Frame
 from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.tracebacks import without_our_frames
 from pasps.metrics import blocks_text

@@ -16,10 +16,10 @@ from pasps.cli.served import Served
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
 from pasps.cli.view import View, summary_object
 from pasps.clock import Clock, Deadline
+from pasps.control.decision_log import Restarts
 from pasps.control.statistics import left_over
 from pasps.daemons.elastic import ElasticConfig
 from pasps.daemons.local_cluster import LocalCluster, RunningTopology
-from pasps.daemons.restart import Restarts
 from pasps.daemons.run_directory import RunDirectory
 from pasps.daemons.run_record import RunState
 from pasps.daemons.status import shapes

@@ -63,6 +63,30 @@ class Restarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Restarts:
+    """Several of them, added up."""
+
+    count: int = 0
+    waited: float = 0.0
+    silent: float = 0.0
+    replayed: int = 0
+    dropped: int = 0
+    lost: int = 0
+    """Of what was dropped that which cannot come again: dropped by restarts at which nothing tracked was in flight."""
+
+    def after(self, one: Restarted) -> Restarts:
+        """With one more."""
+        return Restarts(
+            self.count + 1,
+            self.waited + one.waited,
+            self.silent + one.silent,
+            self.replayed + one.replayed,
+            self.dropped + one.dropped,
+            self.lost + (0 if one.replayed else one.dropped),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One decision. `situation` is None when there was nothing to decide from; then `plan.held` says why. A change by hand has
     none either; its plan has the replicas of all bolts, and its acts the change.

@@ -26,12 +26,12 @@ def execution_times(
     """
     times: dict[str, ExecutionTime] = {}
     active: dict[str, int] = {}
-    total = sum(bolt.active for bolt in interval.bolts.values())
+    total, busy = sum(bolt.active for bolt in interval.bolts.values()), _busy(interval)
     for name, bolt in interval.bolts.items():
         known, then = before.execution.get(name, _UNKNOWN), before.active.get(name, total)
-        crowded = total > then and _busy(interval)
+        crowded = busy and total > then
         measured = _measured(bolt, interval, known, then if crowded else None)
-        if measured.source == "live" and name in waiting and _busy(interval):
+        if busy and measured.source == "live" and name in waiting:
             measured = replace(
                 measured, note=f"measured while the cores were {interval.busy:.0%} busy, so waiting for a core is part of it"
             )

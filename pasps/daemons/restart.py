@@ -9,11 +9,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pasps.activation import ActivationTable
 from pasps.clock import Clock
-from pasps.control.decision_log import Act, Outcome, Restarted
+from pasps.control.decision_log import Act, Outcome, Restarted, Restarts
 from pasps.control.news import News
 from pasps.control.publisher import TablePublisher
 from pasps.control.settings import RestartSettings
@@ -31,30 +31,6 @@ _CONNECT_PAUSE = 0.05
 _NOBODY = "no worker is alive"
 
 Acts = dict[str, Act]
-
-
-@dataclass(frozen=True, slots=True)
-class Restarts:
-    """All restarts of a topology so far, added up; see `Restarted`."""
-
-    count: int = 0
-    waited: float = 0.0
-    silent: float = 0.0
-    replayed: int = 0
-    dropped: int = 0
-    lost: int = 0
-    """Of what was dropped that which cannot come again: dropped by restarts at which nothing tracked was in flight."""
-
-    def after(self, one: Restarted) -> Restarts:
-        """With one more."""
-        return Restarts(
-            self.count + 1,
-            self.waited + one.waited,
-            self.silent + one.silent,
-            self.replayed + one.replayed,
-            self.dropped + one.dropped,
-            self.lost + (0 if one.replayed else one.dropped),
-        )
 
 
 class Restart:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from pasps.api.blueprint import Blueprint
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from pasps.daemons.run_record import RunState
 from pasps.daemons.topology_master import ErrorReport
 from pasps.daemons.workforce import WorkerInfo

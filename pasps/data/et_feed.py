@@ -12,10 +12,10 @@ from typing import Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.groupings import Kind
+from pasps.api.splitting import Pick, Row, Splitter, TargetView
 from pasps.api.spout import Spout
 from pasps.data.et_deliveries import Arrival, Delivery
 from pasps.data.et_worker import LoneWorker
-from pasps.groupings.base import Pick, Row, Splitter, TargetView
 from pasps.runtime.batch import Batch, Links
 from pasps.runtime.emitter import Lane, Port
 from pasps.runtime.spout_executor import SpoutExecutor
@@ -108,7 +108,7 @@ class Feed:
             for port in spout.emitter.ports.values():
                 for lane in port.lanes:
                     # a grouping of the user's is not asked for the same tuples twice
-                    asks = worker.blueprint.edges[lane.edge].grouping.kind not in (Kind.DIRECT, Kind.CUSTOM)
+                    asks = worker.blueprint.edges[lane.edge].grouping.kind not in (Kind.DIRECT, Kind.CUSTOM, Kind.REGISTERED)
                     self._ways[lane.edge] = _Way(spout, port, lane, asks)
 
     def give(self, arrival: Arrival) -> None:

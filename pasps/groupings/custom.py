@@ -8,9 +8,9 @@ from copy import deepcopy
 from operator import index
 from typing import Any
 
+from pasps.api.splitting import Loads, Pick, Row, TargetView
 from pasps.clock import Clock
 from pasps.errors import GroupingError, shown
-from pasps.groupings.base import Pick, Row, TargetView
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 
 
@@ -41,7 +41,7 @@ class CustomSplitter:
         self._context = context
         self._tasks = range(0)
         self._prepared = False
-        self._loads = LoadTable(0)
+        self._loads: Loads = LoadTable(0)
         self._version = 0
         self._told = float("-inf")
         self._refresh_load = getattr(self._grouping, "refresh_load", None)

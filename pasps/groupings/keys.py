@@ -19,8 +19,9 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 from zlib import crc32
 
+from pasps.api.splitting import Pick, Row, TargetView
 from pasps.errors import GroupingError
-from pasps.groupings.base import Pick, Row, TargetView, by_target
+from pasps.groupings.picks import by_target
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

@@ -10,9 +10,9 @@ from operator import itemgetter, lt, truediv
 from random import Random
 from typing import Any
 
+from pasps.api.splitting import Loads, Pick, Row, TargetView
 from pasps.clock import Clock
 from pasps.errors import GroupingError
-from pasps.groupings.base import Pick, Row, TargetView
 from pasps.groupings.load import LoadTable
 
 STRETCH_SECONDS = 50e-6
@@ -51,7 +51,7 @@ class LoadAwareSplitter:
         self._targets: tuple[int, ...] = ()
         self._weights: list[int] = []
         self._only: int | None = None
-        self._loads = LoadTable(0)
+        self._loads: Loads = LoadTable(0)
         self._version = -1
 
     def refresh(self, view: TargetView) -> None:
@@ -88,7 +88,7 @@ class LoadAwareSplitter:
         loads.finish[target] = end + count * self._steps[only]
         return [(target, None)]
 
-    def _learn(self, loads: LoadTable) -> None:
+    def _learn(self, loads: Loads) -> None:
         """What a tuple adds to the level of each target, and how many tuples of a batch stay together."""
         self._version = loads.version
         each = self._near.pluck(loads.each) + self._far.pluck(loads.each)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 from random import Random
 
-from pasps.groupings.base import Pick, Row, TargetView
+from pasps.api.splitting import Loads, Pick, Row, TargetView
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 from pasps.groupings.shuffle import Ring
 
@@ -23,7 +23,7 @@ class LoadAwarePaperSplitter:
 
     def __init__(self, random: Random) -> None:
         self._ring = Ring(random)
-        self._loads = LoadTable(0)
+        self._loads: Loads = LoadTable(0)
         self._version = -1
         self._seen: dict[int, int] = {}
         self._heap: list[tuple[float, int]] = []

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 from random import Random
 
+from pasps.api.splitting import Pick, Row, TargetView
 from pasps.errors import GroupingError
-from pasps.groupings.base import Pick, Row, TargetView, by_target
+from pasps.groupings.picks import by_target
 
 
 def places(targets: Sequence[int], weights: Mapping[int, int]) -> list[tuple[float, int]]:

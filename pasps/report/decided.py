@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pasps.control.decision_log import BY_HAND, Outcome, Record
+from pasps.control.decision_log import BY_HAND, Outcome, Record, Restarts
 from pasps.control.plan import Plan
 from pasps.control.situation import Forecast, Situation
 
@@ -62,6 +62,7 @@ class Decided:
     concurrency: dict[str, int] = field(default_factory=dict)
     forecasts: dict[str, int] = field(default_factory=dict)
     players: dict[str, float] = field(default_factory=dict)
+    restarts: Restarts = field(default_factory=Restarts)
 
 
 def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
@@ -73,6 +74,8 @@ def decided(records: Iterable[Record], interval_seconds: float) -> Decided:
         found.cycles += record.moment == "cycle"
         found.corrections += record.moment == "correction"
         found.held += bool(record.plan.held)
+        if record.restart is not None:
+            found.restarts = found.restarts.after(record.restart)
         for act in record.acts.values():
             found.failed += act.outcome is Outcome.FAILED
             found.activations += max(0, act.after - act.before)

@@ -101,6 +101,15 @@ def _players_text(measures: Measures) -> str:
     return ", ".join(f"{name} {part:.0%}" for name, part in measures.decisions.players.items()) or UNKNOWN
 
 
+def _restarts_text(measures: Measures) -> str:
+    restarts = measures.decisions.restarts
+    if not restarts.count:
+        return UNKNOWN
+    text = f"{restarts.count:,}; the spouts were silent for {seconds_text(restarts.waited + restarts.silent)}"
+    text += f"; {restarts.replayed:,} events came again" if restarts.replayed else ""
+    return text + (f"; {restarts.lost:,} untracked tuples were lost" if restarts.lost else "")
+
+
 def _replica_seconds_text(measures: Measures) -> str:
     return f"{count_text(measures.replicas.seconds)} of {count_text(measures.replicas.most_seconds)}"
 
@@ -201,5 +210,13 @@ DEFINITIONS: Sequence[Definition] = (
         False,
         lambda measures: count_text(measures.decisions.failed),
         "Changes of a bolt that were refused, or not confirmed in time.",
+    ),
+    Definition(
+        "restarts",
+        False,
+        _restarts_text,
+        "How often all workers were started anew for a plan, and what came of what was under way. What was lost may be in no other "
+        "number: without ackers an event with an id counts as processed when it is handed over.",
+        rare=True,
     ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from pasps.control.decision_log import Record
+from pasps.control.decision_log import Record, Restarts
 from pasps.control.run_log import Sample
 from pasps.errors import InvalidError
 from pasps.metrics import Histogram, Latency
@@ -59,7 +59,7 @@ class Decisions:
     """How many the loop made: at the end of an interval and in between; `held` ones changed nothing, `failed` are bolts' changes.
 
     `forecasts` are the cycles that had one, by the model that made it, or by what stood in for it; `players` the parts that models had
-    in those of a tournament, as shares of what all of them had, the largest first.
+    in those of a tournament, as shares of what all of them had, the largest first. `restarts` are those of all workers.
     """
 
     cycles: int
@@ -68,6 +68,7 @@ class Decisions:
     failed: int
     forecasts: Mapping[str, int]
     players: Mapping[str, float] = field(default_factory=dict)
+    restarts: Restarts = field(default_factory=Restarts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def measures_of(
 def _decisions(found: Decided) -> Decisions:
     whole = sum(found.players.values())
     players = {name: part / whole for name, part in found.players.items()}
-    return Decisions(found.cycles, found.corrections, found.held, found.failed, found.forecasts, players)
+    return Decisions(found.cycles, found.corrections, found.held, found.failed, found.forecasts, players, found.restarts)
 
 
 def _saved_resources(course: Observed) -> float | None:

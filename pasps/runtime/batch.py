@@ -6,7 +6,7 @@ from collections.abc import Container
 from operator import itemgetter
 from typing import Any
 
-from pasps.groupings.base import Pick
+from pasps.api.splitting import Pick
 
 Row = tuple[Any, ...]
 Links = tuple[tuple[int, int], ...]
@@ -77,6 +77,19 @@ class Batch:
             and self.links is None
             and other.links is None
         )
+
+
+class Payload(Batch):
+    """What a sender tells the observer of a task, at its place among the batches for that: it has no rows, and takes no credit.
+
+    `source` is the sender.
+    """
+
+    __slots__ = ("payload",)
+
+    def __init__(self, edge: int, task: int, sender: int, payload: bytes) -> None:
+        super().__init__(edge, task, sender, [])
+        self.payload = payload
 
 
 def join(parts: list[Batch]) -> Batch:

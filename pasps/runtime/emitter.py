@@ -6,15 +6,15 @@ Called by the executors; calls the groupings and `Target.send`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pasps.api.blueprint import Edge
-from pasps.api.groupings import KEYED, Kind
+from pasps.api.groupings import Kind
+from pasps.api.splitting import Carrying, Pick, Splitter, TargetView
 from pasps.errors import Interrupt, WireError
-from pasps.groupings.base import Pick, Splitter, TargetView
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox, split_links
-from pasps.runtime.batch import Batch, Links, Row, pick_rows
+from pasps.runtime.batch import Batch, Links, Payload, Row, pick_rows
 from pasps.runtime.target import Target, Waiter
 from pasps.transport.codec import Trial
 
@@ -23,9 +23,13 @@ class Lane:
     """One subscription as this sender serves it: its grouping, and the targets by task index; `leaves`: some are in other workers.
 
     `shared`: a target is the inbox of all replicas in a worker, and what finds no room there may go to any other.
+    `observed`: rows may carry payloads. `heard` takes what observers tell, None when the splitter does not listen.
     """
 
-    __slots__ = ("by_task", "direct", "edge", "first_task", "leaves", "open", "shared", "simple", "splitter", "targets", "waiting")
+    __slots__ = (
+        "by_task", "direct", "edge", "first_task", "heard", "leaves", "observed", "open", "shared", "simple", "splitter", "targets",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(self, edge: Edge, splitter: Splitter, targets: list[Target], first_task: int, *, shared: bool = False) -> None:
         self.edge = edge.index
@@ -33,10 +37,12 @@ class Lane:
         self.targets = targets
         self.first_task = first_task
         self.direct = edge.grouping.kind is Kind.DIRECT
-        self.by_task = edge.grouping.kind in KEYED
+        self.by_task = edge.grouping.keyed
         self.shared = shared
         self.open: list[Target] = []  # those that take, by the newest table
-        self.simple = splitter.fan == 1 and not self.direct
+        self.observed = edge.grouping.observed
+        self.heard: Callable[[int, bytes], None] | None = getattr(splitter, "heard", None)
+        self.simple = splitter.fan == 1 and not (self.direct or self.observed)
         self.leaves = False
 
 
@@ -128,16 +134,18 @@ class Emitter:
             for i in range(len(batch.rows)):
                 self.route(port, batch.part(i, i + 1))
             return
-        self._fail(batch, error)
+        self.fail(batch, error)
 
-    def _fail(self, batch: Batch, error: BaseException) -> None:
+    def fail(self, batch: Batch, error: BaseException) -> None:
+        """Report why these rows get nowhere, and fail them."""
         self._report(batch.source, error)
         self._acks.fail_batch(batch)
 
     def choose(self, port: Port, row: Row, direct_task: int | None) -> list[Delivery]:
         """Choose the receivers of one row now, because its emitter wants to know them or named one."""
         if direct_task is None:
-            return [(lane, task, None) for lane in port.lanes if not lane.direct for task, _ in lane.splitter.split([row])]
+            lanes = [lane for lane in port.lanes if not lane.direct]
+            return [(lane, task, pick if lane.observed else None) for lane in lanes for task, pick in lane.splitter.split([row])]
         found: list[Delivery] = []
         for lane in port.lanes:
             index = direct_task - lane.first_task
@@ -146,11 +154,16 @@ class Emitter:
         return found
 
     def confirm(self, deliveries: list[Delivery], row: Row) -> list[Delivery]:
-        """Receivers of one row that were chosen a while ago: in place of one that takes nothing any more, another."""
+        """Receivers of one row that were chosen a while ago: in place of one that takes nothing any more, another.
+
+        Raises:
+            BaseException: what a grouping of the user's raised that had to choose another.
+        """
         found: list[Delivery] = []
-        for lane, task, _ in deliveries:
-            takes = lane.targets[task] in lane.open
-            found.append((lane, task if takes else lane.splitter.split([row])[0][0], None))
+        for lane, task, pick in deliveries:
+            if lane.targets[task] not in lane.open:
+                task, pick = lane.splitter.split([row])[0]
+            found.append((lane, task, pick if lane.observed else None))
         return found
 
     def deliver(self, port: Port, deliveries: list[Delivery], batch: Batch) -> None:
@@ -160,16 +173,19 @@ class Emitter:
         """
         if self.trial is not None and len(deliveries) > 1 and (stuck := self._stuck(port, deliveries, batch.rows)):
             for i, error in stuck.items():
-                self._fail(batch.part(i, i + 1), error)
+                self.fail(batch.part(i, i + 1), error)
             place = {old: new for new, old in enumerate(i for i in range(len(batch.rows)) if i not in stuck)}
-            picked = [(lane, task, [place[i] for i in _positions(pick, len(batch.rows)) if i in place]) for lane, task, pick in deliveries]
+            picked = [(lane, task, _kept(pick, len(batch.rows), place)) for lane, task, pick in deliveries]
             deliveries = [(lane, task, pick) for lane, task, pick in picked if pick]
             batch = batch.without(stuck)
         if batch.roots is None or batch.edges is None:
             for lane, task, pick in deliveries:
                 copy = Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick))
                 self.copies += len(copy.rows)
-                self._offer(lane, copy)
+                if lane.observed:
+                    self._offer_picked(lane, pick, copy)
+                else:
+                    self._offer(lane, copy)
             return
         left = [0] * len(batch.rows)
         positions = [_positions(pick, len(left)) for _, _, pick in deliveries]
@@ -182,7 +198,11 @@ class Emitter:
         for (lane, task, pick), chosen in zip(deliveries, positions, strict=True):
             ids, parts = self._ids_for(chosen, left, owed, owed_links)
             self.copies += len(chosen)
-            self._offer(lane, Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick), pick_rows(batch.roots, pick), ids, parts))
+            copy = Batch(lane.edge, task, batch.source, pick_rows(batch.rows, pick), pick_rows(batch.roots, pick), ids, parts)
+            if lane.observed:
+                self._offer_picked(lane, pick, copy)
+            else:
+                self._offer(lane, copy)
 
     def _stuck(self, port: Port, deliveries: list[Delivery], rows: list[Row]) -> dict[int, WireError]:
         """The rows that cannot travel to a worker to which they go, by position."""
@@ -229,6 +249,21 @@ class Emitter:
             else:
                 parts.append(None)
         return ids, None if owed_links is None else parts
+
+    def _offer_picked(self, lane: Lane, pick: Pick, batch: Batch) -> None:
+        """Offer the rows that were picked, with each payload behind the row that carries it."""
+        if not isinstance(pick, Carrying):
+            self._offer(lane, batch)
+            return
+        start = 0
+        for end, position in enumerate(pick, 1):
+            payload = pick.payloads.get(position)
+            if payload is not None:
+                self._offer(lane, batch.part(start, end))
+                self._offer(lane, Payload(lane.edge, batch.task, self.source, payload))
+                start = end
+        if start < len(pick):
+            self._offer(lane, batch.part(start, len(pick)))
 
     def _offer(self, lane: Lane, batch: Batch) -> None:
         target = lane.targets[batch.task]
@@ -317,8 +352,38 @@ class Emitter:
             if not lane.shared and lane.targets[batch.task] in lane.open:
                 self._offer(lane, batch)
                 continue
-            for task, pick in lane.splitter.split(batch.rows):
-                self._offer(lane, batch.select(pick).to(lane.edge, task))
+            if batch.rows:  # else it is a payload for one who does not take it any more
+                self._choose_anew(lane, batch)
+
+    def _choose_anew(self, lane: Lane, batch: Batch) -> None:
+        """Copies of rows whose receiver is none any more: each goes to one other, the first that the splitter names for it now."""
+        count = len(batch.rows)
+        try:
+            parts = lane.splitter.split(batch.rows)
+        except Interrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a grouping of the user's: costs the tuples that it concerns
+            if count == 1:
+                self.fail(batch, error)
+            else:
+                for i in range(count):
+                    self._choose_anew(lane, batch.part(i, i + 1))
+            return
+        left = {i: i for i in range(count)}
+        for task, pick in parts:
+            chosen = pick if lane.splitter.fan == 1 else _kept(pick, count, left)
+            for i in _positions(chosen, count):
+                left.pop(i, None)
+            if chosen is None or isinstance(chosen, slice) or chosen:
+                self._offer_picked(lane, chosen, batch.select(chosen).to(lane.edge, task))
+
+
+def _kept(pick: Pick, size: int, places: Mapping[int, int]) -> list[int]:
+    """What was picked of the rows that have a place, at their places, with the payloads of those."""
+    kept = [i for i in _positions(pick, size) if i in places]
+    if not isinstance(pick, Carrying):
+        return [places[i] for i in kept]
+    return Carrying([places[i] for i in kept], {places[i]: pick.payloads[i] for i in kept if i in pick.payloads})
 
 
 def _positions(pick: Pick, size: int) -> list[int]:

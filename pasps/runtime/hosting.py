@@ -10,16 +10,17 @@ from operator import methodcaller
 from random import Random
 from typing import Any
 
-from pasps.api.blueprint import Blueprint, ComponentPlan
+from pasps.api.blueprint import Blueprint, ComponentPlan, Edge
 from pasps.api.bolt import Bolt
 from pasps.api.component import Component
 from pasps.api.context import TopologyContext
 from pasps.api.function import FunctionBolt
+from pasps.api.splitting import Observer
 from pasps.api.spout import Spout
 from pasps.clock import Clock
 from pasps.config import Settings, merged
 from pasps.errors import Interrupt, InvalidError, PaspsError, UnmovableError
-from pasps.groupings.registry import make_splitter
+from pasps.groupings.registry import make_observer, make_splitter
 from pasps.ids import IdSource
 from pasps.metrics import GONE, ReplicaCounts
 from pasps.runtime.acks import AckBox
@@ -29,6 +30,7 @@ from pasps.runtime.executor import BoltExecutor, CallAt, Executor, InlineExecuto
 from pasps.runtime.inbox import Inbox, Taker, TaskSlot
 from pasps.runtime.meters import Pace, Whole
 from pasps.runtime.movability import thaw, unmovable
+from pasps.runtime.observing import ObservedInbox, ObservedSettler, ObservedWay
 from pasps.runtime.peer import Peer, releaser
 from pasps.runtime.reports import is_raised, told_of
 from pasps.runtime.settler import Flags, Settler
@@ -37,6 +39,9 @@ from pasps.runtime.target import Target
 from pasps.runtime.waiting_executors import AsyncExecutor, Spawn, ThreadExecutor
 from pasps.runtime.ways import Origin, make_way
 from pasps.transport.codec import Trial
+
+TellSenders = Callable[[Edge, int, bytes, int | None], None]
+"""Have what the observer of an edge at a task says be heard by one sender, or by all."""
 
 Key = tuple[str, int]
 """A component and a replica index."""
@@ -220,6 +225,7 @@ class Hosting:
         flush: Callable[[], None],
         active: Callable[[str], list[int]],
         dry: Callable[[str], None] | None,
+        tell: TellSenders,
         restarted: bool,
     ) -> None:
         self.blueprint, self.me, self.clock = blueprint, me, clock
@@ -229,6 +235,7 @@ class Hosting:
         self._schedule, self._call_at, self._spawn, self._notify = schedule, call_at, spawn, notify
         self.trial = trial
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
+        self._tell_senders = tell
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
         self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
         self.shared = {name: plan.any_replica and self.settings[name].shared_queues for name, plan in blueprint.components.items()}
@@ -242,7 +249,9 @@ class Hosting:
         seat = (plan, replica, self._ranks[plan.id], self.clock, self._schedule, self._inbox(plan))
         executor: BoltExecutor
         if plan.execution == "inline":
-            pace = Pace(settings.producer_batch_size) if plan.max_batch == 1 else Whole(plan.max_batch)
+            # who is observed takes one tuple at a time, so that it is known what that took
+            chunks = plan.max_batch == 1 and not plan.observed
+            pace = Pace(settings.producer_batch_size) if chunks else Whole(plan.max_batch)
             executor = InlineExecutor(*seat, pace, settings.flush_interval_seconds, self._flush)
         elif plan.execution == "async":
             executor = AsyncExecutor(*seat, self._call_at, plan.concurrency)
@@ -258,7 +267,7 @@ class Hosting:
         """A new one, or that of the bolt in this worker."""
         release = releaser(self._ranks[plan.id], self.me, self._targets[plan.id], self._peers)
         if not self.shared[plan.id]:
-            return Inbox(release)
+            return ObservedInbox(release) if plan.observed else Inbox(release)
         inbox = self.residents.inboxes.get(plan.id)
         if inbox is None:
             inbox = self.residents.inboxes[plan.id] = Inbox(release, shared=True, one_at_a_time=plan.execution == "inline")
@@ -276,8 +285,14 @@ class Hosting:
         task_id = plan.first_task + executor.replica
         executor.emitter = self._emitter(plan, task_id, executor, tell)
         origins = {edge.index: Origin(self.blueprint, edge) for edge in plan.inputs}
-        executor.settler = Settler(executor.emitter, self._acks, self._ids, executor.meter, origins, tell)
-        executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
+        settled = (executor.emitter, self._acks, self._ids, executor.meter, origins, tell)
+        if not isinstance(executor.inbox, ObservedInbox):
+            executor.settler = Settler(*settled)
+            executor.way = make_way(plan, executor.settler.default, origins, warn, sample)
+            return
+        executor.settler = ObservedSettler(*settled, executor.inbox, lambda task: self.residents.slots.get((plan.id, task)))
+        way = make_way(plan, executor.settler.default, origins, warn, sample)
+        executor.way = ObservedWay(way, self.clock, executor.blocking if plan.execution == "inline" else None)
 
     def _emitter(self, plan: ComponentPlan, task_id: int, executor: Executor, report: Report) -> Emitter:
         ports = {}
@@ -317,7 +332,22 @@ class Hosting:
                 slot.collector = ThreadCollector(plan.id, executor.emitter, executor.ask)
             else:
                 slot.collector = (AsyncCollector if plan.execution == "async" else Collector)(plan.id, executor.emitter)
+        slot.observers = {edge.index: observer for edge in plan.inputs if (observer := self._observer(edge, task, executor)) is not None}
         return slot
+
+    def _observer(self, edge: Edge, task: int, executor: BoltExecutor) -> Observer | None:
+        if not edge.grouping.observed:
+            return None
+        fields = tuple(self.blueprint.components[edge.source].streams[edge.stream].fields)
+        try:
+            return make_observer(edge, fields, task, partial(self._tell_senders, edge, task))
+        except Interrupt:
+            raise
+        except BaseException as error:
+            if not self.live:
+                raise
+            self.report(executor, error)
+            return None
 
     def fill(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """Give the task a fresh, initialized instance."""

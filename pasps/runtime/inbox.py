@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from pasps.runtime.batch import Batch, join
+from pasps.api.splitting import Observer
+from pasps.runtime.batch import Batch, Payload, join
 
 
 class Host(Protocol):
@@ -23,7 +24,7 @@ class TaskSlot:
     has been called, or that there is no need to, and that nothing came for it since.
     """
 
-    __slots__ = ("collector", "component", "finished", "held", "host", "instance", "open", "running", "task", "task_id")
+    __slots__ = ("collector", "component", "finished", "held", "host", "instance", "observers", "open", "running", "task", "task_id")
 
     def __init__(self, component: str, task: int, task_id: int, host: Host) -> None:
         self.component = component
@@ -36,6 +37,7 @@ class TaskSlot:
         self.open = 0
         self.running = 0  # calls of its instance under way on a thread or awaited
         self.finished = False
+        self.observers: Mapping[int, Observer] = {}  # by edge
 
     def accept(self, batch: Batch, weight: int = 0) -> None:
         """Take a batch: from a sender in this worker, or from a connection. Whatever it weighs, it comes by reference."""
@@ -44,6 +46,13 @@ class TaskSlot:
             self.host.receive(batch)
         else:
             self.held.append(batch)
+
+    def accept_payload(self, payload: Payload) -> None:
+        """The same; but the instance does not get it, and has not finished the less for it."""
+        if self.held is None:
+            self.host.receive(payload)
+        else:
+            self.held.append(payload)
 
     def hold(self) -> None:
         """From now on keep what arrives."""
@@ -55,7 +64,7 @@ class TaskSlot:
         if self.instance is None:
             return
         held, self.held = self.held, None
-        if held:  # an instance that came meanwhile has not seen it
+        if held and any(batch.rows for batch in held):  # an instance that came meanwhile has not seen it
             self.finished = False
         for batch in held or ():
             self.host.receive(batch)

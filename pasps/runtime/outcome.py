@@ -92,7 +92,10 @@ class Outcome:
     the call of input i recorded, or its failure, and `loose` was recorded for the batch as a whole.
     """
 
-    __slots__ = ("calls", "counts", "failures", "loose", "rows", "tups")
+    __slots__ = ("calls", "counts", "failures", "loose", "rows", "seconds", "tups")
+
+    seconds: float
+    """What the call took; of observed bolts alone, and if it was made."""
 
     def __init__(self, rows: list[Row], counts: list[int] | None = None, failures: dict[int, Failure] | None = None) -> None:
         self.rows = rows

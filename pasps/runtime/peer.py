@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pasps.api.blueprint import Blueprint
 from pasps.errors import ClosedError, PaspsError, WireError
 from pasps.runtime.acks import AckBox
-from pasps.runtime.batch import Batch
+from pasps.runtime.batch import Batch, Payload
 from pasps.runtime.target import Target
 from pasps.transport.codec import Refusal
 from pasps.transport.connection import Connection
-from pasps.transport.messages import Acks, Bundle, Credit, Fails, Load, Mark, Message, WireBatch
+from pasps.transport.messages import Acks, Bundle, Carried, Credit, Fails, Load, Mark, Message, WireBatch
 from pasps.transport.values import RowWrapper
 
 _log = logging.getLogger(__name__)
@@ -30,12 +30,12 @@ class Peer:
 
     `sent` and `got` count tuples by edge since the connection was made, without those that turned out to be unable to travel;
     `marked` is the newest MARK from there.
-    `early` is what came behind a MARK of a table that this worker has still to apply, with the version.
+    `early` is what came behind a MARK of a table that this worker has still to apply, with the version. `met` counts connections.
     """
 
     __slots__ = (
         "_acks_box", "_blueprint", "_bundle", "_credits", "_most", "_refuse", "_rows", "_weight", "buffered", "connection", "early", "got",
-        "id", "incarnation", "marked", "sent",
+        "id", "incarnation", "marked", "met", "sent",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Peer:
         self.incarnation = incarnation
         self.connection: Connection | None = None
         self.marked = 0
+        self.met = 0
         self.sent: dict[int, int] = {}
         self.got: dict[int, int] = {}
         self.early: deque[tuple[int, Batch]] = deque()
@@ -68,6 +69,7 @@ class Peer:
     def connect(self, connection: Connection) -> None:
         """A new connection, on which nothing was sent yet."""
         self.connection = connection
+        self.met += 1
         self.sent, self.got, self.marked = {}, {}, 0
         self.early.clear()
         self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
@@ -91,6 +93,8 @@ class Peer:
         """Take a batch for a task over there; `weight`: its bytes where they are many, so that they do not wait for others."""
         wired = self.wire(batch)
         if not wired.rows:
+            if isinstance(batch, Payload):
+                self._carry(batch)
             return
         if self.connection is None:
             self._acks_box.fail_batch(wired)
@@ -100,6 +104,13 @@ class Peer:
         self._weight += weight
         if self.buffered >= self._most or self._weight >= HEAVY_BYTES:
             self.flush()
+
+    def _carry(self, payload: Payload) -> None:
+        self.flush()
+        try:
+            self.send(Carried(payload.edge, payload.task, payload.source, payload.payload))
+        except WireError as error:
+            self._refuse(payload, error)
 
     def wire(self, batch: Batch) -> WireBatch:
         """The batch ready to be encoded; rows that cannot travel are refused, one by one, and taken out of it."""

@@ -283,14 +283,19 @@ class Settler:
     def _own(self, port: Port, row: Row, root: int, edge: int, links: Links | None, emission: Emission | None, slot: TaskSlot) -> None:
         chosen = None if emission is None else emission.deliveries
         if chosen is not None:  # during the call, which may have lasted longer than their replicas were active
-            chosen = self._emitter.confirm(chosen, row)
+            try:
+                chosen = self._emitter.confirm(chosen, row)
+            except Interrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a grouping of the user's: costs the tuple that it concerns
+                self._emitter.fail(_alone(row, root, edge, links, slot), error)
+                return
         elif emission is not None and emission.direct_task is not None:
             chosen = self._emitter.choose(port, row, emission.direct_task)
         if chosen is not None:
             self._flush_stream(port.stream, slot)
             port.emitted += 1
-            alone = Batch(-1, -1, slot.task_id, [row], [root] if root or links else None, [edge], None if links is None else [links])
-            self._emitter.deliver(port, chosen, alone)
+            self._emitter.deliver(port, chosen, _alone(row, root, edge, links, slot))
             return
         owned = self._owned.get(port.stream)
         if owned is None:
@@ -346,3 +351,8 @@ class Settler:
         tracked = owned.many or any(owned.roots)
         roots, edges, links = owned.roots if tracked else None, owned.edges if tracked else None, owned.links if owned.many else None
         self._emitter.route(self._emitter.ports[stream], Batch(-1, -1, slot.task_id, owned.rows, roots, edges, links))
+
+
+def _alone(row: Row, root: int, edge: int, links: Links | None, slot: TaskSlot) -> Batch:
+    """A batch of one row, to be routed."""
+    return Batch(-1, -1, slot.task_id, [row], [root] if root or links else None, [edge], None if links is None else [links])

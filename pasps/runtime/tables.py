@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from pasps.activation import ActivationTable, Routing, moves
 from pasps.api.blueprint import ComponentPlan
+from pasps.api.splitting import TargetView
 from pasps.config import Settings
 from pasps.errors import Interrupt
-from pasps.groupings.base import TargetView
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, CallAt, Executor
 from pasps.runtime.hosting import Hosting, Key
@@ -284,7 +284,27 @@ class TableKeeper:
             if self._blueprint.components[name].execution != "inline":
                 weights = {index: self._sharers(name, routing, routing.places[index]) for index in active}
         local = frozenset(index for index in active if routing.places[index] == self._me)
-        return TargetView(active, local, routing.pool, self.loads[name], lambda index: targets[index].room(), weights)
+        return TargetView(
+            active,
+            local,
+            routing.pool,
+            self.loads[name],
+            lambda index: targets[index].room(),
+            weights,
+            lambda index: targets[index].occupancy(),
+            self._homes(routing) if self._blueprint.components[name].observed else {},
+        )
+
+    def _homes(self, routing: Routing) -> dict[int, object]:
+        """By replica or task that may be named: its worker, the incarnation of that, and how often it was connected."""
+        assert self.table is not None
+        named = routing.active if routing.hosts is None else range(routing.pool)
+        homes: dict[int, object] = {}
+        for index in named:
+            worker = routing.worker_of(index)
+            peer = self._peers.get(worker)
+            homes[index] = (worker, self.table.workers.get(worker), 0 if peer is None else peer.met)
+        return homes
 
     def _serves(self, target: Target) -> bool:
         assert self.table is not None

@@ -74,6 +74,10 @@ class Target:
             return 0
         return self.limit - self.outstanding
 
+    def occupancy(self) -> float:
+        """How much of what may be sent has been sent, and not taken: from 0 to 1."""
+        return 1.0 if self.door is None else min(1.0, self.outstanding / self.limit)
+
     def send(self, batch: Batch) -> Batch | None:
         """Send what fits; returns the rest, or None."""
         if self.door is None:

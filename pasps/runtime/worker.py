@@ -12,18 +12,19 @@ from functools import partial
 from itertools import count
 
 from pasps.activation import ActivationTable
-from pasps.api.blueprint import Blueprint
+from pasps.api.blueprint import Blueprint, Edge
 from pasps.clock import Clock, Deadline
 from pasps.config import Settings
 from pasps.errors import ProtocolError, WireError
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox
-from pasps.runtime.batch import Batch
+from pasps.runtime.batch import Batch, Payload
 from pasps.runtime.emitter import Emitter
 from pasps.runtime.executor import BoltExecutor, Pump, raised_by
 from pasps.runtime.hosting import Hosting, MakeEmitter, ReplicaState
 from pasps.runtime.loads import Lending, LoadReports
 from pasps.runtime.moves import TaskMoves
+from pasps.runtime.payloads import PayloadCourier
 from pasps.runtime.peer import Peer, received, releaser
 from pasps.runtime.reports import Reports, Throttle, is_raised, let_go, told_of
 from pasps.runtime.tables import Draining, Positions, TableKeeper
@@ -32,7 +33,7 @@ from pasps.runtime.waiting_executors import Spawn
 from pasps.runtime.ways import tick_tuple
 from pasps.transport.codec import Refusal, Trial
 from pasps.transport.connection import Connection
-from pasps.transport.messages import Acks, Ask, Bundle, Echo, Fails, Gave, Handover, Mark, Message, Probe, Took
+from pasps.transport.messages import Acks, Ask, Bundle, Carried, Echo, Fails, Gave, Handover, Mark, Message, Probe, Told, Took
 from pasps.transport.values import RowWrapper
 
 
@@ -195,6 +196,7 @@ class Worker:
             flush=self.flush,
             active=self._active_tasks,
             dry=None if workers == 1 else self._dry,
+            tell=self._tell,
             restarted=restarted,
         )
         self.residents, self.pool = self.hosting.residents, self.hosting.pool
@@ -204,6 +206,7 @@ class Worker:
         self._draining = Draining(self.hosting, self.keeper, self.moves, self.peers, reports)
         # what goes to others
         self._courier = AckCourier(self.hosting, self.keeper, self.peers, self.acks, reports)
+        self._payloads = PayloadCourier(self.hosting, self.keeper, self.peers)
         self._loads = LoadReports(self.hosting, self.keeper, self.peers, self.pump.stepped, self.timers.call_at, reports.pressed)
         self._lending = Lending(self.hosting, self.keeper, self.peers, self.targets)
         self._start_timers()
@@ -309,6 +312,9 @@ class Worker:
     def _dry(self, component: str) -> None:
         self._lending.dry(component)
 
+    def _tell(self, edge: Edge, task: int, payload: bytes, sender: int | None) -> None:
+        self._payloads.tell(edge, task, payload, sender)
+
     def _active_tasks(self, component: str) -> list[int]:
         table, plan = self.keeper.table, self.blueprint.components[component]
         return [] if table is None else [plan.first_task + replica for replica in table.components[component].active]
@@ -388,6 +394,10 @@ class Worker:
                 self._lending.asked(peer, self._known(worker, component))
             case Gave(component, count):
                 self._lending.gave(peer, self._known(worker, component), count)
+            case Carried():
+                self._on_carried(peer, self._payloads.carried(worker, message))
+            case Told():
+                self._payloads.told(worker, message)
 
     def _known(self, worker: str, component: int) -> str:
         if not 0 <= component < len(self._names):
@@ -418,12 +428,24 @@ class Worker:
             self._loads.take(self._names[load.component], load)
             self._lending.news(self._names[load.component], peer.id)
 
+    def _on_carried(self, peer: Peer, payload: Payload) -> None:
+        """It stays behind the rows that came before it."""
+        table = self.keeper.table
+        if table is None or peer.marked > table.version:
+            peer.early.append((peer.marked, payload))
+        else:
+            self._payloads.take_in(payload)
+
     def _take_early(self) -> None:
         """What was routed by tables that this worker has applied meanwhile."""
         table = self.keeper.table
         for peer in self.peers.values():
             while peer.early and table is not None and peer.early[0][0] <= table.version:
-                self._take_in(peer.early.popleft()[1])
+                batch = peer.early.popleft()[1]
+                if isinstance(batch, Payload):
+                    self._payloads.take_in(batch)
+                else:
+                    self._take_in(batch)
 
     def _take_in(self, batch: Batch) -> None:
         """Give a batch to its task; one that is not here any more is sent on to where it is, without credit."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pasps.activation import ActivationTable, first_table
 from pasps.api.blueprint import Blueprint, ComponentPlan, Execution
-from pasps.api.groupings import FREE, KEYED, Kind
+from pasps.api.groupings import Grouping, GroupingSpec, Kind
 from pasps.assignment import Need, place
 from pasps.config import Settings, merged
 from pasps.control.decision_log import Record
@@ -25,12 +25,15 @@ class GraphEdge:
     source: str
     stream: str
     selectivity: float = 1.0
-    kind: Kind = Kind.LOAD_AWARE
+    grouping: GroupingSpec = Grouping.LOAD_AWARE
 
 
 @dataclass(frozen=True, slots=True)
 class GraphBolt:
-    """A bolt: `et_seconds` for one event, of CPU time where it runs inline, else of wall time; `varies` as in `OperatorTimes`."""
+    """A bolt: `et_seconds` for one event, of CPU time where it runs inline, else of wall time; `varies` as in `OperatorTimes`.
+
+    `et_by_class`: what it takes for an event of each class, where that differs; `et_seconds` is then the mean.
+    """
 
     id: str
     inputs: tuple[GraphEdge, ...]
@@ -41,29 +44,31 @@ class GraphBolt:
     concurrency: int = 1
     varies: float = 0.0
     shared_queues: bool = True
+    et_by_class: tuple[float, ...] = ()
 
     @property
     def keyed(self) -> bool:
         """See `ComponentPlan`."""
-        return any(edge.kind in KEYED for edge in self.inputs)
+        return any(edge.grouping.keyed for edge in self.inputs)
 
     @property
     def pinned(self) -> bool:
         """See `ComponentPlan`."""
-        return any(edge.kind is Kind.GLOBAL for edge in self.inputs)
+        return any(edge.grouping.kind is Kind.GLOBAL for edge in self.inputs)
 
     @property
     def one_queue(self) -> bool:
         """Whether its replicas in a worker take from one queue."""
-        return self.shared_queues and all(edge.kind in FREE for edge in self.inputs)
+        return self.shared_queues and all(edge.grouping.free for edge in self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """A topology as the model knows it: spouts with their tasks, and bolts in topological order.
 
-    `pending`: most events of a spout task in flight. `buffer`: tuples that wait before a replica until its senders must. `tracked`:
-    what is lost on its way comes again.
+    `pending`: most events of a spout task in flight. `buffer`: tuples that wait before a replica until its senders must.
+    `classes`: the shares of events of each class, see `with_classes`; all of one where there are none.
+    `tracked`: what is lost on its way comes again.
     """
 
     name: str
@@ -77,6 +82,7 @@ class Graph:
     report_seconds: float = 0.1
     shape: TopologyShape = field(default_factory=lambda: TopologyShape((), ()))
     tracked: bool = True
+    classes: tuple[float, ...] = ()
 
     def table(self, active: Mapping[str, int] | None = None) -> ActivationTable:
         """Version 1, as a topology starts with it; with `active` replicas of each bolt where that says how many."""
@@ -89,8 +95,9 @@ class Graph:
         """Tuples of each component for one event of the input, spouts with equal parts of it."""
         found = {name: 1.0 / len(self.spouts) for name in self.spouts}
         for bolt in self.bolts:
-            copies = {edge: bolt.pool if edge.kind is Kind.ALL else 1 for edge in bolt.inputs}
-            found[bolt.id] = sum(found[edge.source] * edge.selectivity * copies[edge] for edge in bolt.inputs)
+            found[bolt.id] = sum(
+                found[edge.source] * edge.selectivity * (bolt.pool if edge.grouping.kind is Kind.ALL else 1) for edge in bolt.inputs
+            )
         return found
 
     def capacity(self) -> float:
@@ -124,6 +131,36 @@ def with_pools(graph: Graph, pools: Mapping[str, int]) -> Graph:
         bolts.append(replace(bolt, pool=pool, par=min(bolt.par, pool)))
     shapes = tuple(replace(each, pool=pools.get(each.id, each.pool)) for each in graph.shape.bolts)
     return replace(graph, bolts=tuple(bolts), shape=TopologyShape(graph.shape.spouts, shapes))
+
+
+def with_classes(graph: Graph, shares: Sequence[float], et_seconds: Mapping[str, Sequence[float]]) -> Graph:
+    """The same with events of several classes, of which each comes with its share and takes some bolts, by name, its own time.
+
+    All tuples that come of an event are of its class, which is also the value of each of their fields.
+
+    Raises:
+        InvalidError: shares that are none, no such bolt, or not one time for each class.
+    """
+    if not shares or min(shares) < 0 or not sum(shares) > 0:
+        raise InvalidError(f"classes of topology {graph.name!r}: expected shares of at least 0 that are not all 0, got {list(shares)!r}")
+    known = {bolt.id for bolt in graph.bolts}
+    for name, times in et_seconds.items():
+        if name not in known:
+            raise InvalidError(f"classes of {name!r}: topology {graph.name!r} has no such bolt; its bolts are {', '.join(sorted(known))}")
+        if len(times) != len(shares) or min(times) < 0:
+            raise InvalidError(f"classes of {name!r}: expected a time of at least 0 for each of {len(shares)} classes, got {list(times)!r}")
+    total = sum(shares)
+    bolts = [
+        replace(
+            bolt,
+            et_seconds=sum(share * seconds for share, seconds in zip(shares, et_seconds[bolt.id], strict=True)) / total,
+            et_by_class=tuple(et_seconds[bolt.id]),
+        )
+        if bolt.id in et_seconds
+        else bolt
+        for bolt in graph.bolts
+    ]
+    return replace(graph, bolts=tuple(bolts), classes=tuple(share / total for share in shares))
 
 
 # ---- from a topology and its benchmark
@@ -171,7 +208,7 @@ def _bolt(plan: ComponentPlan, operators: Mapping[str, OperatorTimes], given: Ma
     return GraphBolt(
         plan.id,
         tuple(
-            GraphEdge(edge.source, edge.stream, _selectivity(operators.get(edge.source), edge.stream), edge.grouping.kind)
+            GraphEdge(edge.source, edge.stream, _selectivity(operators.get(edge.source), edge.stream), edge.grouping)
             for edge in plan.inputs
         ),
         et if et is not None else known.et_seconds if known is not None else 0.0,
@@ -244,11 +281,11 @@ def _of_records(
 ) -> GraphBolt:
     count, seconds = executed[shape.id]
     selectivity = last.estimates.selectivity.get(shape.id, {})
-    kind = Kind.FIELDS if shape.keyed else Kind.LOAD_AWARE
+    grouping = GroupingSpec(Kind.FIELDS) if shape.keyed else Grouping.LOAD_AWARE
     execution: Execution = "inline" if not shape.waits else "async" if shape.concurrency > 1 else "thread"
     return GraphBolt(
         shape.id,
-        tuple(GraphEdge(source, "default", selectivity.get(source, 1.0), kind) for source in shape.sources),
+        tuple(GraphEdge(source, "default", selectivity.get(source, 1.0), grouping) for source in shape.sources),
         seconds / count,
         shape.pool,
         min(shape.pool, par.get(shape.id, 1)),

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from math import ceil, exp, log, sqrt
 from random import Random
 from typing import Any
 
 from pasps.activation import ActivationTable
-from pasps.api.groupings import KEYED, Kind
-from pasps.groupings.base import Splitter, TargetView
+from pasps.api.blueprint import Edge
+from pasps.api.groupings import Kind
+from pasps.api.splitting import Carrying, Observer, Pick, Splitter, TargetView
+from pasps.errors import GroupingError
 from pasps.groupings.load import LoadTable
-from pasps.groupings.load_aware import LoadAwareSplitter
-from pasps.groupings.load_aware_paper import LoadAwarePaperSplitter
-from pasps.groupings.shuffle import RandomSplitter, ShuffleSplitter
+from pasps.groupings.registry import make_observer, make_splitter
+from pasps.groupings.shuffle import ShuffleSplitter
 from pasps.metrics import ComponentStats, EdgeStats, Histogram, Latency, ReplicaStats, Stats
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph, GraphBolt
@@ -58,14 +61,15 @@ class Machinery:
 
 
 class _Root:
-    """An event of the input, or several: open while tuples of it are under way."""
+    """An event of the input, or several: open while tuples of it are under way. `kind` is the number of its class."""
 
-    __slots__ = ("due", "open", "spout", "weight")
+    __slots__ = ("due", "kind", "open", "spout", "weight")
 
-    def __init__(self, due: float, weight: int, spout: str) -> None:
+    def __init__(self, due: float, weight: int, spout: str, kind: int) -> None:
         self.due = due
         self.weight = weight
         self.spout = spout
+        self.kind = kind
         self.open = 0
 
 
@@ -103,12 +107,43 @@ class _Worker:
         self.turn = 0
 
 
+class _Watch:
+    """The observer of an edge at a station, and the payloads that are on the way to it, each behind so many tuples of the edge."""
+
+    __slots__ = ("_carried", "_done", "_failed", "_observer", "_sent")
+
+    def __init__(self, observer: Observer, failed: Callable[[Exception], GroupingError]) -> None:
+        self._observer = observer
+        self._failed = failed
+        self._sent = self._done = 0
+        self._carried: deque[tuple[int, int, bytes]] = deque()
+
+    def sent(self, count: int, pick: Pick, sender: int) -> None:
+        """So many tuples were sent, some of them with payloads."""
+        if isinstance(pick, Carrying):
+            places = ((place, pick.payloads.get(position)) for place, position in enumerate(pick, 1))
+            self._carried.extend((self._sent + place, sender, payload) for place, payload in places if payload is not None)
+        self._sent += count
+
+    def executed(self, row: tuple[int, ...], count: int, seconds: float) -> None:
+        """So many were executed."""
+        try:
+            for _ in range(count):
+                self._observer.executed(row, seconds)
+                self._done += 1
+                while self._carried and self._carried[0][0] <= self._done:
+                    _, sender, payload = self._carried.popleft()
+                    self._observer.heard(sender, payload)
+        except Exception as error:  # somebody else's code
+            raise self._failed(error) from error
+
+
 class _Station:
-    """A queue and who takes from it: all replicas of a bolt in a worker, or one replica."""
+    """A queue and who takes from it: all replicas of a bolt in a worker, or one replica. `watches` are by edge."""
 
     __slots__ = (
         "ahead", "asked", "bolt", "calm_until", "free", "index", "last", "queue", "replicas", "set", "slots", "told", "until", "waiting",
-        "worker", "working",
+        "watches", "worker", "working",
     )  # fmt: skip
 
     def __init__(self, bolt: _Bolt, worker: _Worker, index: int) -> None:
@@ -124,6 +159,7 @@ class _Station:
         self.set = False  # whether it is to look again then
         self.asked = False  # another worker's queue for some
         self.told = 0  # executed, by the last whole report
+        self.watches: dict[int, _Watch] = {}
         self.ahead = 0.0  # seconds of work there at the last look of `pressed`
         self.calm_until = 0.0
 
@@ -143,6 +179,7 @@ class _Bolt:
         "key_weights",
         "limit",
         "loads",
+        "observed",
         "one_queue",
         "outs",
         "plan",
@@ -158,6 +195,7 @@ class _Bolt:
         "upstream",
         "waiting",
         "waits",
+        "widths",
     )  # fmt: skip
 
     def __init__(self, plan: GraphBolt) -> None:
@@ -182,6 +220,23 @@ class _Bolt:
         self.hosts: tuple[int, ...] = ()
         self.key_weights: list[float] | None = None
         self.turned_off: list[tuple[float, int]] = []  # of parcels: until when so many drain
+        self.observed = [edge.grouping.observed and not edge.grouping.keyed for edge in plan.inputs]
+        self.widths = [len(edge.grouping.fields) for edge in plan.inputs]
+
+    def edge(self, place: int) -> Edge:
+        """One of its inputs, as groupings know it."""
+        edge = self.inputs[place]
+        return Edge(place, edge.source, edge.stream, self.id, edge.grouping)
+
+    def failed(self, place: int, role: str, error: Exception) -> GroupingError:
+        """What to say of what a grouping's part raised."""
+        where = f"component {self.id!r}, stream {self.inputs[place].stream!r} of {self.inputs[place].source!r}"
+        said = f"{where}: in simulation the {role} of {self.inputs[place].grouping} raised {error!r}"
+        return GroupingError(f"{said}; rows have nothing but key fields there, each the number of the event's class")
+
+    def row(self, root: _Root, place: int) -> tuple[int, ...]:
+        """A tuple as the grouping of that input sees it: the key fields, each of them the event's class."""
+        return (root.kind,) * self.widths[place]
 
     def empty(self, workers: int) -> None:
         """Its replicas have ended, with all that was there; what was counted stays."""
@@ -195,6 +250,7 @@ class _Bolt:
         for station in self.stations.values():
             station.queue.clear()
             station.free.clear()
+            station.watches.clear()
             station.waiting, station.set, station.asked = 0, False, False
             station.until, station.last, station.ahead, station.calm_until = 0.0, (0.0, 0, 0.0), 0.0, 0.0
 
@@ -243,6 +299,8 @@ class Model:
         self.pending = 0
         self.held_back = 0
         self._random = Random(seed)
+        # drawn apart from all else: the same events whoever chooses
+        self._classes, self._class_random = list(accumulate(graph.classes)), Random(seed)
         self._exact = detail.exact
         self._spread = 1.0 / detail.parcels_a_second
         self._heap: list[tuple[float, int, Callable[..., None], Any, Any, Any]] = []
@@ -256,7 +314,7 @@ class Model:
             bolt.loads = [LoadTable(bolt.plan.pool) for _ in self._workers]
             bolt.key_weights = list((skew or {}).get(bolt.id, ())) or None
             for place, edge in enumerate(bolt.inputs):
-                out = (bolt, edge.selectivity, edge.kind, edge.kind in KEYED, place)
+                out = (bolt, edge.selectivity, edge.grouping.kind, edge.grouping.keyed, place)
                 if edge.source in self._bolts:
                     self._bolts[edge.source].outs.append(out)
                     bolt.upstream.append(self._bolts[edge.source])
@@ -276,6 +334,7 @@ class Model:
         self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
         self._coming: tuple[float, int] | None = None
         self._over = self._wakes = self._asleep = self._down = False
+        self._spoilt: GroupingError | None = None
         self.table = graph.table()
         self._homes = {name: [self._by_id[place] for place in self.table.components[name].places] for name in graph.spouts}
         self._place(self.table)
@@ -294,11 +353,21 @@ class Model:
         return self.time
 
     def run(self, until: float) -> None:
-        """Everything up to then."""
+        """Everything up to then.
+
+        Raises:
+            GroupingError: somebody else's grouping raised; whoever asks again is told again, since what it was to do is missing.
+        """
+        if self._spoilt is not None:
+            raise self._spoilt
         heap = self._heap
-        while heap and heap[0][0] <= until:
-            self.time, _, act, a, b, c = heappop(heap)
-            act(a, b, c)
+        try:
+            while heap and heap[0][0] <= until:
+                self.time, _, act, a, b, c = heappop(heap)
+                act(a, b, c)
+        except GroupingError as error:
+            self._spoilt = error
+            raise
         self.time = max(self.time, until)
 
     @property
@@ -320,8 +389,9 @@ class Model:
         self._spout_turn = (self._spout_turn + 1) % len(self._spouts)
         self.due += count
         self._due_by[spout] += count
+        kind = self._class_random.choices(range(len(self._classes)), cum_weights=self._classes)[0] if self._classes else 0
         self._came = (self.time, count, spout)
-        self._backlog.append(_Root(self.time, count, spout))
+        self._backlog.append(_Root(self.time, count, spout, kind))
         self._backlog_events += count
         self._next_arrival()
         if not self._exact or not self.cost.spout:
@@ -383,16 +453,49 @@ class Model:
             if keyed:
                 self._send_keyed(bolt, kind, root, count, place, worker)
                 continue
-            targets = bolt.targets
-            if kind is Kind.GLOBAL or len(targets) == 1:
+            targets, observed = bolt.targets, bolt.observed[place] and self._exact
+            if kind is Kind.GLOBAL or (len(targets) == 1 and not observed):
                 self._put(targets[0], root, count, place, -1, worker)
                 continue
             if bolt.one_queue and not self._exact:  # whole: parts of parcels would be as many as events in the end
                 self._put(min(targets, key=self._ahead), root, count, place, -1, worker)
                 continue
-            for index, picked in self._splitter(bolt, place, kind, worker).split(range(count)):  # type: ignore[arg-type]
-                part = count if picked is None else picked.stop - picked.start if isinstance(picked, slice) else len(picked)
-                self._put(bolt.stations[index], root, part, place, -1, worker)
+            for index, picked in self._split(bolt, place, worker, [bolt.row(root, place)] * count):
+                station = bolt.stations[index]
+                part = count if picked is None else len(range(*picked.indices(count))) if isinstance(picked, slice) else len(picked)
+                if observed:
+                    self._watch(station, place).sent(part, picked, worker.number)
+                self._put(station, root, part, place, -1, worker)
+
+    def _split(self, bolt: _Bolt, place: int, worker: _Worker, rows: list[tuple[int, ...]]) -> list[tuple[int, Pick]]:
+        try:
+            return self._splitter(bolt, place, worker).split(rows)
+        except Exception as error:  # somebody else's code: where they run live it would cost a tuple, and be told
+            raise bolt.failed(place, "splitter", error) from error
+
+    def _watch(self, station: _Station, place: int) -> _Watch:
+        bolt, watch = station.bolt, station.watches.get(place)
+        if watch is not None:
+            return watch
+
+        def tell(payload: bytes, sender: int | None) -> None:
+            for (number, edge), splitter in bolt.splitters.items():
+                heard = getattr(splitter, "heard", None)
+                if edge == place and heard is not None and sender in (None, number):
+                    wait = self.cost.hop if number == station.worker.number else self.cost.hop + self.cost.between
+                    self._at(self.time + wait, self._heard, heard, (bolt, place, station.index), payload)
+
+        edge = bolt.edge(place)
+        observer = make_observer(edge, edge.grouping.fields, station.index, tell)
+        station.watches[place] = watch = _Watch(observer, partial(bolt.failed, place, "observer"))
+        return watch
+
+    def _heard(self, heard: Callable[[int, bytes], None], told: tuple[_Bolt, int, int], payload: bytes) -> None:
+        bolt, place, index = told
+        try:
+            heard(index, payload)
+        except Exception as error:  # as above
+            raise bolt.failed(place, "splitter", error) from error
 
     def _send_keyed(self, bolt: _Bolt, kind: Kind, root: _Root, count: int, place: int, worker: _Worker) -> None:
         pool = bolt.plan.pool
@@ -411,25 +514,19 @@ class Model:
         for task, part in parts.items():
             self._put(bolt.stations[bolt.hosts[task]], root, part, place, task, worker)
 
-    def _splitter(self, bolt: _Bolt, place: int, kind: Kind, worker: _Worker) -> Splitter:
+    def _splitter(self, bolt: _Bolt, place: int, worker: _Worker) -> Splitter:
         """The sender's own. It knows of its own worker's queues what is true, as `runtime.loads` has it, and of others what they report."""
         splitter = bolt.splitters.get((worker.number, place))
         if splitter is None:
-            random = Random(self._random.random())
-            match kind:
-                case Kind.SHUFFLE:
-                    splitter = ShuffleSplitter(random)
-                case Kind.LOCAL_OR_SHUFFLE:
-                    splitter = ShuffleSplitter(random, local=True)
-                case Kind.NONE:
-                    splitter = RandomSplitter(random)
-                case Kind.LOAD_AWARE_PAPER:
-                    splitter = LoadAwarePaperSplitter(random)
-                case _:
-                    splitter = LoadAwareSplitter(self.graph.band_seconds, self, random)  # type: ignore[arg-type]
+            random, edge = Random(self._random.random()), bolt.edge(place)
+            if bolt.observed[place] and not self._exact:  # nobody can say what each tuple of a parcel took
+                splitter = ShuffleSplitter(random)
+            else:
+                band = self.graph.band_seconds
+                splitter = make_splitter(edge, edge.grouping.fields, 0, worker.number, band, self, random)  # type: ignore[arg-type]
             splitter.refresh(self._view(bolt, worker))
             bolt.splitters[worker.number, place] = splitter
-        if bolt.one_queue and kind is Kind.LOAD_AWARE and bolt.waits:
+        if bolt.one_queue and bolt.inputs[place].grouping.kind is Kind.LOAD_AWARE and bolt.waits:
             loads = bolt.loads[worker.number]
             for station in bolt.targets:
                 if station.worker is worker:
@@ -445,8 +542,12 @@ class Model:
             station = bolt.stations[index]
             return max(0, limit * max(1, station.slots // bolt.slots) - station.waiting)
 
+        def occupancy(index: int) -> float:
+            station = bolt.stations[index]
+            return min(1.0, station.waiting / (limit * max(1, station.slots // bolt.slots)))
+
         weights = {station.index: max(1, station.slots // bolt.slots) for station in bolt.targets} if bolt.one_queue else {}
-        return TargetView(indices, local, bolt.plan.pool, bolt.loads[worker.number], room, weights)
+        return TargetView(indices, local, bolt.plan.pool, bolt.loads[worker.number], room, weights, occupancy)
 
     def _ahead(self, station: _Station) -> float:
         """Seconds until all that waits there is through, as the worker itself sees it."""
@@ -495,7 +596,7 @@ class Model:
             replica = free.popleft()
             replica.busy += 1
             self._took(station, 1)
-            seconds = self._draw(bolt)
+            seconds = self._draw(bolt, root)
             self._at(self.time + delay + seconds, self._called, replica, (root, place), seconds)
 
     def _called(self, replica: _Replica, what: tuple[_Root, int], seconds: float) -> None:
@@ -511,6 +612,8 @@ class Model:
         bolt.seconds += seconds
         bolt.arrived[place] += 1
         station.worker.cpu += self.cost.tuple_cpu
+        if (watch := station.watches.get(place)) is not None:
+            watch.executed(bolt.row(root, place), 1, seconds)
         if replica.active:
             station.free.append(replica)
         elif not station.slots and station.queue and replica.busy < bolt.slots:
@@ -526,10 +629,9 @@ class Model:
         elif station.free and bolt.one_queue and len(bolt.stations) > 1:
             self._dry(station)
 
-    def _draw(self, bolt: _Bolt) -> float:
-        if not bolt.sigma:
-            return bolt.plan.et_seconds
-        return bolt.plan.et_seconds * exp(self._random.gauss(0.0, bolt.sigma) - bolt.sigma**2 / 2)
+    def _draw(self, bolt: _Bolt, root: _Root) -> float:
+        mean = bolt.plan.et_by_class[root.kind] if bolt.plan.et_by_class else bolt.plan.et_seconds
+        return mean * exp(self._random.gauss(0.0, bolt.sigma) - bolt.sigma**2 / 2) if bolt.sigma else mean
 
     def _took(self, station: _Station, count: int) -> None:
         bolt = station.bolt
@@ -628,8 +730,8 @@ class Model:
         bolt, queue = station.bolt, station.queue
         worker.running = True
         self._busy_loops += 1
-        each = self._draw(bolt)
-        most = max(1, int(_CHUNK_SECONDS / each))
+        each = self._draw(bolt, queue[0][0])
+        most = 1 if bolt.plan.et_by_class else max(1, int(_CHUNK_SECONDS / each))
         taken, count = list[Bundle](), 0
         while queue and count < most:
             root, size, place, task = queue[0]
@@ -693,6 +795,8 @@ class Model:
         bolt.in_hand -= count
         for root, part, place, _ in taken:
             self._count(station, place, part, seconds * part / count)
+            if (watch := station.watches.get(place)) is not None:
+                watch.executed(bolt.row(root, place), part, seconds / count)
             if bolt.outs:
                 self._send(bolt.outs, root, part, worker)
             root.open -= part
@@ -870,7 +974,8 @@ class Model:
         Returns how many events come again, and how many tuples were on their way.
         """
         goes_on = (self._arrive, self._woken, self._report)
-        left = {id(root): root for entry in self._heap if entry[2] not in goes_on for root in _roots_of(entry[4])}
+        no_tuples = (*goes_on, self._heard)
+        left = {id(root): root for entry in self._heap if entry[2] not in no_tuples for root in _roots_of(entry[4])}
         self._heap = [entry for entry in self._heap if entry[2] in goes_on]
         heapify(self._heap)
         dropped = 0

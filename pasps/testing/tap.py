@@ -125,8 +125,8 @@ class _TappedEmitter(Emitter):
         return self._recorder.wire is not None or super().is_elsewhere(target)
 
     def _offer(self, lane: Lane, batch: Batch) -> None:
-        tried = self._tried(lane, batch)
-        if tried.rows:
+        tried = self._tried(lane, batch) if batch.rows else batch  # a payload has none
+        if tried.rows or not batch.rows:
             super()._offer(lane, tried)
 
     def _tried(self, lane: Lane, batch: Batch) -> Batch:

@@ -26,7 +26,7 @@ import msgspec
 from pasps.errors import AuthenticationError, PaspsError, ProtocolError
 from pasps.transport.frames import HEADER_BYTES, seal
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"PASPS"
 NONCE_BYTES = 32
 MOST_HANDSHAKE_BYTES = 1024

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+from pasps.api.splitting import MOST_PAYLOAD_BYTES
 
 Row = tuple[Any, ...]
 Links = tuple[tuple[int, int], ...]
@@ -137,4 +139,25 @@ class Gave(msgspec.Struct, array_like=True, tag=8):
     count: int
 
 
-Message = Bundle | Mark | Handover | Took | Define | Probe | Echo | Ask | Gave
+_Payload = Annotated[bytes, msgspec.Meta(max_length=MOST_PAYLOAD_BYTES)]
+
+
+class Carried(msgspec.Struct, array_like=True, tag=9):
+    """A payload for the observer of a task of an edge's target, from the splitter of `sender`: behind all that this has sent before it."""
+
+    edge: int
+    task: int
+    sender: int
+    payload: _Payload
+
+
+class Told(msgspec.Struct, array_like=True, tag=10):
+    """What the observer of a task tells the splitter of `sender`, or, with 0, those of all senders of the edge."""
+
+    edge: int
+    task: int
+    sender: int
+    payload: _Payload
+
+
+Message = Bundle | Mark | Handover | Took | Define | Probe | Echo | Ask | Gave | Carried | Told

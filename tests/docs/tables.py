@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from pasps.api.groupings import OsgOptions
 from pasps.config import KEYS, Key
 from pasps.control.policies import BUILT_IN, Policy
-from pasps.control.policies.options import files_of
 from pasps.control.settings import USUAL_INTERVAL_SECONDS
+from pasps.options import files_of, keys_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -46,9 +47,12 @@ def keys_table() -> str:
     return "\n".join(rows + [_key_row(key) for key in KEYS.values()])
 
 
+def _unit(key: Key) -> str:
+    return f" ({key.unit})" if key.unit else ""
+
+
 def _key_row(key: Key) -> str:
-    unit = f" ({key.unit})" if key.unit else ""
-    return f"| `{key.name}` | {key.expected()}{unit} | `{shown(key.default)}` | {key.doc}{' (C)' if key.on_component else ''} |"
+    return f"| `{key.name}` | {key.expected()}{_unit(key)} | `{shown(key.default)}` | {key.doc}{' (C)' if key.on_component else ''} |"
 
 
 def defaults_table() -> str:
@@ -88,9 +92,15 @@ def options_table() -> str:
 
 
 def _option_row(policy: str, field: str, key: Key) -> str:
-    unit = f" ({key.unit})" if key.unit else ""
     expected = key.expected().replace("text", "a file") if field in files_of(BUILT_IN[policy].options) else key.expected()
-    return f"| `{policy}` | `{field}` | {expected}{unit} | `{shown(key.default)}` | {key.doc} |"
+    return f"| `{policy}` | `{field}` | {expected}{_unit(key)} | `{shown(key.default)}` | {key.doc} |"
+
+
+def osg_table() -> str:
+    """The options of OSG."""
+    rows = ["| `Grouping.osg(...)` | Value | Default | What it does |", "|---|---|---|---|"]
+    keys = keys_of(OsgOptions).items()
+    return "\n".join(rows + [f"| `{name}` | {key.expected()}{_unit(key)} | `{shown(key.default)}` | {key.doc} |" for name, key in keys])
 
 
 TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
@@ -98,6 +108,7 @@ TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "defaults": (DOCS / "storm-compatibility.md", defaults_table),
     "policies": (DOCS / "policies.md", policies_table),
     "options": (DOCS / "policies.md", options_table),
+    "osg": (DOCS / "groupings.md", osg_table),
 }
 
 

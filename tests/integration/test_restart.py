@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from pasps import LocalCluster, RunningTopology
-from pasps.control.decision_log import Act, Outcome, Restarted, replayed
+from pasps.control.decision_log import Act, Outcome, Restarted, Restarts, replayed
 from pasps.control.explain import explained
 from pasps.control.policies import policy_named
-from pasps.daemons.restart import Restarts
 from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import ClosedError
 from tests.integration.elastic_topologies import BOLTS, Course, Line

@@ -208,7 +208,9 @@ def _scaled_down_by_regret(situation: Situation, plan: Plan, options: Options, k
     One that takes a while to come is missed for as long, which is worth as much as keeping it. What a bound bolt's change costs are
     the tasks that it moves to another worker too; and it gets more only for what that is worth.
     """
-    rises = Rises(known, max(WINDOW_SECONDS, options.lead_seconds))
+    pace = min(situation.settings.correction_seconds, situation.settings.interval_seconds)
+    # what is given back now cannot come again before the next decision
+    rises = Rises(known, max(WINDOW_SECONDS, options.lead_seconds, pace), pace)
     change = options.change_seconds + options.lead_seconds
     rises.learn(situation.interval.ended, {shape.id: _exact_need(shape, plan.bolts[shape.id]) for shape in situation.shape.bolts})
     bolts = {}

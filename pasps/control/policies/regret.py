@@ -19,8 +19,11 @@ _DOUBLING = 4
 _CLASSES = 48
 """Rises are counted by size: of less than a replica in eighths of it, of more in quarters of a doubling, up to a thousand replicas."""
 _ENOUGH = 8.0
-"""Rises that must be known before they say anything; until then nothing is given back."""
+"""Rises that must be known before they say anything; until then nothing is given back. Who decides seldom needs no more than it sees in
+as many seconds: waiting for eight decisions would cost more than a change."""
 _ROUNDING = 1e-6
+_TINY = 0.01
+"""Counts are rounded, so what counts one is a little less."""
 _HEAVIEST = 1e4
 """What counts less with time is what newer rises count more beside; from here on all are made smaller, so that no number grows for ever."""
 _DIGITS = 3
@@ -33,11 +36,13 @@ class Rises:
     `learn` once a decision, then ask. A bolt that comes later is known from then on.
     """
 
-    __slots__ = ("_at", "_bolts", "_times", "_weight", "_window")
+    __slots__ = ("_at", "_bolts", "_enough", "_times", "_weight", "_window")
 
-    def __init__(self, memory: Mapping[str, Any] | None = None, window_seconds: float = WINDOW_SECONDS) -> None:
-        """From what a plan left as JSON; None: nothing is known. `window_seconds`: how far ahead "soon" is."""
+    def __init__(self, memory: Mapping[str, Any] | None = None, window_seconds: float = WINDOW_SECONDS, pace_seconds: float = 1.0) -> None:
+        """From what a plan left as JSON; None: nothing is known. `window_seconds`: how far ahead "soon" is; `pace_seconds`: how often it
+        is decided."""
         self._window = window_seconds
+        self._enough = max(1.0, min(_ENOUGH, _ENOUGH / pace_seconds))
         memory = memory or {"at": 0.0, "times": [], "weight": 1.0, "bolts": {}}
         self._at: float = memory["at"]
         self._times: list[float] = list(memory["times"])
@@ -88,7 +93,7 @@ class Rises:
         """How likely the bolt's need rises by more than that within the window; 1 while nobody can tell."""
         counts = self._bolts[name][1] if name in self._bolts else []
         known = sum(counts)
-        if known < _ENOUGH * self._weight:
+        if known < (self._enough - _TINY) * self._weight:
             return 1.0
         # the last class may be of any size
         first = min(_CLASSES - 1, max(0, math.ceil(_place(rise) - 0.5)))

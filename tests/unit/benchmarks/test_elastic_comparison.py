@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from benchmarks.elasticity.artefacts import save
 from benchmarks.elasticity.comparison import Comparison, Turn, turns_of
 from benchmarks.elasticity.outcomes import Numbers, Result, write_result
 from benchmarks.elasticity.plans import RunPlan, Setup, chosen, run_plans
+from benchmarks.elasticity.result_table import result_table
 from benchmarks.elasticity.traces import Prepared
 from pasps.config import parse_option
 
@@ -23,17 +25,17 @@ def names(plans: list[RunPlan]) -> list[str]:
     return [plan.name for plan in plans]
 
 
-def leave(comparison: Comparison, turn: Turn, problem: str = "") -> None:
+def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Numbers = NUMBERS) -> None:
     place = comparison.place(turn)
     place.mkdir(parents=True)
     parameters = comparison.parameters(turn.plan)
-    write_result(Result(turn.plan.name, turn.plan.policy, parameters, {}, "", 1.0, 0, None if problem else NUMBERS, problem), place)
+    write_result(Result(turn.plan.name, turn.plan.policy, parameters, {}, "", 1.0, 0, None if problem else numbers, problem), place)
 
 
 def test_static_runs_come_first_and_ours_last() -> None:
     assert names(run_plans(Setup(), (0.6, 1.0))) == [
         *("static-8", "static-4", "static-1", "presps"),
-        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf"),
+        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s"),
         *("pasps-0.6", "pasps-1"),
     ]
 
@@ -102,12 +104,25 @@ def test_rows_are_the_means_of_what_was_made(tmp_path: Path) -> None:
     assert [(row.name, row.repeats) for row in comparison.rows(plans, 2)] == [("static-8", 2), ("presps", 1)]
 
 
+def test_a_mean_of_several_has_its_interval_and_one_run_has_none(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path), run_plans(Setup())
+    for round, mean in enumerate((0.1, 0.2, 0.3)):
+        leave(comparison, Turn(plans[0], round), numbers=replace(NUMBERS, mean=mean))
+    leave(comparison, Turn(plans[3], 0))
+    several, single = comparison.rows(plans, 3)
+    assert several.margins["mean"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)  # Student's t of two degrees of freedom
+    assert several.margins["saved"] == 0
+    assert "200 ± 248" in result_table("wc", [several])
+    assert single.margins == {}
+    assert "±" not in result_table("wc", [single])
+
+
 def test_a_command_has_the_trace_the_bound_and_a_place_for_the_ids(tmp_path: Path) -> None:
     plan = run_plans(Setup(), ())[0]
     words = Comparison(PREPARED, Setup(), tmp_path).command(Turn(plan, 0))
     assert f"trace.file={tmp_path / 'trace.csv'}" in words
     assert f"line.counts.dir={tmp_path / 'static-8' / 'ids'}" in words
-    assert words[words.index("--duration") + 1] == "33"
+    assert words[words.index("--duration") + 1] == "123"
     assert words[words.index("--drain-timeout") + 1] == "0"
     assert "first=8" in words
 

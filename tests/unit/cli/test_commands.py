@@ -18,7 +18,7 @@ from pasps.cli.list import list_lines, run_object
 from pasps.cli.main import COMMANDS, main
 from pasps.cli.scale import parsed, scaled_code, scaled_lines
 from pasps.cli.status import status_text
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from pasps.daemons.run_record import RunState, write_json
 from pasps.errors import InvalidError
 from pasps.metrics import Latency

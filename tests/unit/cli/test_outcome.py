@@ -6,7 +6,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.outcome import Ended
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from tests.unit.cli.builders import outcome
 
 

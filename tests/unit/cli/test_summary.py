@@ -7,7 +7,7 @@ import pytest
 from pasps.cli.outcome import Ended
 from pasps.cli.summary import summary_text
 from pasps.cli.view import frame_object, plain_line, summary_object
-from pasps.daemons.restart import Restarts
+from pasps.control.decision_log import Restarts
 from pasps.metrics import Latency
 from tests.unit.cli.builders import frame, outcome, report
 

@@ -99,7 +99,7 @@ def of(**fields: Any) -> type:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (int, "expected a frozen dataclass as a policy's options"),
+        (int, "expected a frozen dataclass of options"),
         (of(a=(int,)), "field 'a': expected a default"),
         (of(a=(list, ())), "field 'a': expected int, float, bool, str or a Literal of texts"),
         (of(a=(int | None, 3)), "field 'a': expected None as its default if it may be None, and only then"),

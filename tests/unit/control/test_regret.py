@@ -36,6 +36,14 @@ def test_until_enough_is_known_nothing_is_given_back() -> None:
     assert lived(steady, WINDOW_SECONDS).kept(BOLT, 2, 5, 1.0) == 5
 
 
+def test_who_decides_each_half_minute_has_seen_enough_after_one_in_which_nothing_rose() -> None:
+    known = Rises(None, 30.0, 30.0)
+    for decision in range(2):
+        assert known.kept(BOLT, 2, 5, 1.0) == 5
+        known.learn(30.0 * decision, {BOLT: 1.5})
+    assert known.kept(BOLT, 2, 5, 1.0) == 2
+
+
 def test_a_need_that_does_not_rise_frees_all_others() -> None:
     known = lived(steady, 20.0)
     assert (known.chance(BOLT, 0.5), known.kept(BOLT, 2, 5, 1000.0)) == (0.0, 2)

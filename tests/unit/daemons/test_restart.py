@@ -13,7 +13,7 @@ from pasps.activation import ActivationTable, with_active
 from pasps.api import Grouping
 from pasps.api.bolt import Bolt
 from pasps.api.topology import Topology
-from pasps.control.decision_log import Act, Outcome, Restarted
+from pasps.control.decision_log import Act, Outcome, Restarted, Restarts
 from pasps.control.publisher import TablePublisher
 from pasps.control.settings import RestartSettings
 from pasps.daemons import restart as restart_module
@@ -21,7 +21,7 @@ from pasps.daemons.census import Census
 from pasps.daemons.homes import Homes
 from pasps.daemons.keeper import NoKeeper, Resume
 from pasps.daemons.messages import Counts
-from pasps.daemons.restart import Restart, Restarts
+from pasps.daemons.restart import Restart
 from pasps.daemons.workforce import START_SECONDS
 from pasps.errors import BrokenError, ComponentStartError, PaspsError, WorkerStartError
 from pasps.metrics import ReplicaCounts, WorkerCounts

@@ -11,8 +11,8 @@ import pytest
 
 from pasps.activation import first_table, with_active
 from pasps.assignment import Need, place
+from pasps.control.decision_log import Restarts
 from pasps.daemons.companion import ElasticView
-from pasps.daemons.restart import Restarts
 from pasps.daemons.run_record import RunState
 from pasps.daemons.status import status_from
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster

@@ -9,7 +9,7 @@ from typing import Any
 
 from pasps.api.blueprint import Edge
 from pasps.api.groupings import GroupingSpec
-from pasps.groupings.base import Pick, Row, Splitter, TargetView
+from pasps.api.splitting import Pick, Row, Splitter, TargetView
 from pasps.groupings.load import LoadTable
 from pasps.groupings.registry import make_splitter
 
@@ -49,8 +49,10 @@ def view_of(
     loads: LoadTable | None = None,
     room: Callable[[int], int] = lambda _: 1 << 30,
     weights: Mapping[int, int] | None = None,
+    occupancy: Callable[[int], float] = lambda _: 0.0,
+    homes: Mapping[int, object] | None = None,
 ) -> TargetView:
-    return TargetView(tuple(active), frozenset(local), tasks, loads or LoadTable(tasks), room, weights or {})
+    return TargetView(tuple(active), frozenset(local), tasks, loads or LoadTable(tasks), room, weights or {}, occupancy, homes or {})
 
 
 def rows_of(count: int) -> list[Row]:

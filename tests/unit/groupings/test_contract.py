@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pasps.api.groupings import KEYED, Grouping, GroupingSpec, Kind
+from pasps.api.groupings import Grouping, GroupingSpec, Kind
 from pasps.errors import GroupingError
+from pasps.groupings import GroupingType, Pick, Row, Sender, TargetView, by_target
 from pasps.groupings.load import LoadTable
+from pasps.groupings.shuffle import Ring
 from tests.unit.groupings.harness import FIRST_TASK, HandClock, rows_of, splitter_of, taken, view_of
 
 TASKS = 8
@@ -25,9 +28,25 @@ class ByNumber:
         return [FIRST_TASK + values[1] % TASKS]
 
 
+class InTurn:
+    """What a package may bring."""
+
+    fan: int | None = 1
+
+    def __init__(self, at: Sender) -> None:
+        self.ring = Ring(at.random)
+
+    def refresh(self, view: TargetView) -> None:
+        self.ring.refresh(view.active, {})
+
+    def split(self, rows: Sequence[Row]) -> list[tuple[int, Pick]]:
+        return by_target([self.ring.next() for _ in rows])
+
+
 SPECS = [
     Grouping.LOAD_AWARE,
     Grouping.LOAD_AWARE_PAPER,
+    Grouping.LOAD_AWARE_STORM,
     Grouping.SHUFFLE,
     Grouping.LOCAL_OR_SHUFFLE,
     Grouping.NONE,
@@ -36,6 +55,8 @@ SPECS = [
     Grouping.fields("word"),
     Grouping.partial_key("word", "n"),
     Grouping.custom(ByNumber()),
+    Grouping.osg("word"),
+    Grouping.of(GroupingType("in-turn", "a test's own", InTurn)),
 ]
 actives = st.sets(st.integers(0, TASKS - 1), min_size=1).map(sorted)
 steps = st.lists(
@@ -83,7 +104,7 @@ def test_no_row_is_lost_or_invented_and_order_is_kept(
             assert copies == dict.fromkeys(rows, fan) if rows else not picks
             targets = [target for target, _ in picks]
             assert len(targets) == len(set(targets))
-            allowed = range(TASKS) if spec.kind in KEYED else {0} if spec.kind is Kind.GLOBAL else active
+            allowed = range(TASKS) if spec.keyed else {0} if spec.kind is Kind.GLOBAL else active
             assert set(targets) <= set(allowed)
         elif len(step) == 3:
             active = step[0]
@@ -97,11 +118,11 @@ def test_no_row_is_lost_or_invented_and_order_is_kept(
 def test_one_target_gets_the_whole_batch_as_it_is(spec: GroupingSpec) -> None:
     splitter = splitter_of(spec)
     splitter.refresh(view_of([0], tasks=1, weights={0: 3}))
-    if spec.kind is not Kind.CUSTOM:
+    if spec.kind is not Kind.CUSTOM and not spec.observed:
         assert splitter.split(rows_of(5)) == [(0, None)]
 
 
-@pytest.mark.parametrize("spec", [s for s in SPECS if s.kind not in KEYED and s.kind is not Kind.GLOBAL], ids=str)
+@pytest.mark.parametrize("spec", [s for s in SPECS if not s.keyed and s.kind is not Kind.GLOBAL], ids=str)
 def test_a_component_without_an_active_replica_is_refused(spec: GroupingSpec) -> None:
     with pytest.raises(GroupingError, match="no active replica"):
         splitter_of(spec).refresh(view_of([]))

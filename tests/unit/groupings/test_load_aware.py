@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pasps.api.groupings import Grouping
-from pasps.groupings.base import Splitter
+from pasps.api.splitting import Splitter
 from pasps.groupings.load import LoadTable
 from pasps.groupings.load_aware import fill
 from tests.unit.groupings.harness import HandClock, choices_of, counts_of, rows_of, splitter_of, view_of

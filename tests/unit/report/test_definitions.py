@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
+from pasps.control.decision_log import Restarted
 from pasps.report.definitions import BOLT_HEAD, DEFINITIONS, bolt_rows, shown, table
 from pasps.report.measures import measures_of
 from tests.unit.report.builders import made_up, sample
@@ -27,7 +30,7 @@ def test_six_are_of_the_paper() -> None:
 def test_the_table_is_a_line_for_each() -> None:
     lines = table(measures_of(*made_up(60, 10), 10)).splitlines()
     assert lines[0] == "saved resources                70.0%"
-    assert len(lines) == len(DEFINITIONS) - 3
+    assert len(lines) == len(DEFINITIONS) - 4
 
 
 def test_what_is_not_known_is_a_dash_or_left_out() -> None:
@@ -69,3 +72,19 @@ def test_the_documentation_has_every_measure() -> None:
     text = PAGE.read_text(encoding="utf-8")
     missing = [definition.name for definition in DEFINITIONS if f"| {definition.name} |" not in text]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    ("took", "text"),
+    [
+        ([], None),
+        ([Restarted(30.0, 1.5)], "1; the spouts were silent for 31.5 s"),
+        ([Restarted(0.0, 1.0, 12, 40), Restarted(0.0, 2.0)], "2; the spouts were silent for 3.0 s; 12 events came again"),
+        ([Restarted(0.0, 1.0, 0, 2000)] * 2, "2; the spouts were silent for 2.0 s; 4,000 untracked tuples were lost"),
+    ],
+)
+def test_restarts_and_their_price_are_shown_when_there_were_any(took: list[Restarted], text: str | None) -> None:
+    samples, records = made_up(60, 10)
+    records = [replace(record, restart=one) for record, one in zip_longest(records, took[: len(records)])]
+    texts = {definition.name: text for definition, text in shown(measures_of(samples, records, 10))}
+    assert texts.get("restarts") == text

@@ -10,6 +10,7 @@ import pytest
 from pasps import Bolt, Grouping, GroupingSpec, Topology, TopologyBuilder, TopologyContext, Tuple
 from pasps.testing import CompletedTopology, OnStream, complete_topology
 from tests.unit.runtime.parts import Forward, Numbers, TwoStreams, add_one, rows
+from tests.unit.runtime.watched import IN_TURN
 
 COUNT, POOL, ACTIVE = 200, 5, 3
 
@@ -50,7 +51,16 @@ def in_every_way(test: Any) -> Any:
 @in_every_way
 @pytest.mark.parametrize(
     "grouping",
-    [Grouping.LOAD_AWARE, Grouping.LOAD_AWARE_PAPER, Grouping.SHUFFLE, Grouping.LOCAL_OR_SHUFFLE, Grouping.NONE],
+    [
+        Grouping.LOAD_AWARE,
+        Grouping.LOAD_AWARE_PAPER,
+        Grouping.LOAD_AWARE_STORM,
+        Grouping.SHUFFLE,
+        Grouping.LOCAL_OR_SHUFFLE,
+        Grouping.NONE,
+        Grouping.osg("number"),
+        Grouping.of(IN_TURN),
+    ],
     ids=str,
 )
 def test_each_tuple_reaches_one_active_replica(grouping: GroupingSpec, workers: int, tracked: bool) -> None:

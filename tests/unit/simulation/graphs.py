@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pasps.api.groupings import Kind
+from pasps.api.groupings import GroupingSpec, Kind
 from pasps.control.situation import BoltShape, TopologyShape
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph, GraphBolt, GraphEdge
@@ -18,9 +18,10 @@ PARCELS = Detail(10.0, exact=False)
 
 def bolt(name: str, source: str, et: float = 0.02, pool: int = 8, par: int = 8, **changes: Any) -> GraphBolt:
     """A bolt that waits, on threads."""
-    kind, selectivity = changes.pop("kind", Kind.LOAD_AWARE), changes.pop("selectivity", 1.0)
+    grouping = changes.pop("grouping", GroupingSpec(changes.pop("kind", Kind.LOAD_AWARE)))
+    selectivity = changes.pop("selectivity", 1.0)
     given = {"execution": "thread", **changes}
-    return GraphBolt(name, (GraphEdge(source, "default", selectivity, kind),), et, pool, par, **given)
+    return GraphBolt(name, (GraphEdge(source, "default", selectivity, grouping),), et, pool, par, **given)
 
 
 def graph(*bolts: GraphBolt, **changes: Any) -> Graph:

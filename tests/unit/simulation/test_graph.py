@@ -45,7 +45,7 @@ def test_a_topology_and_its_benchmark_make_a_graph() -> None:
     assert (split.et_seconds, split.varies, split.execution, split.one_queue) == (0.001, 0.3, "inline", True)
     assert (store.execution, store.pool, store.par, store.keyed, store.one_queue) == ("thread", 4, 2, True, False)
     assert store.inputs[0].selectivity == 2.5
-    assert store.inputs[0].kind is Kind.FIELDS
+    assert store.inputs[0].grouping.kind is Kind.FIELDS
     assert found.visits() == {"trace": 1.0, "split": 1.0, "store": 2.5}
     assert found.capacity() == pytest.approx(4 / (2.5 * 0.01))
 

@@ -177,7 +177,8 @@ def test_a_key_that_has_most_of_the_tuples_makes_one_replica_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Kind.LOAD_AWARE, Kind.LOAD_AWARE_PAPER, Kind.SHUFFLE, Kind.LOCAL_OR_SHUFFLE, Kind.NONE, Kind.GLOBAL, Kind.ALL]
+    "kind",
+    [Kind.LOAD_AWARE, Kind.LOAD_AWARE_PAPER, Kind.SHUFFLE, Kind.LOCAL_OR_SHUFFLE, Kind.NONE, Kind.GLOBAL, Kind.ALL, Kind.LOAD_AWARE_STORM],
 )
 @pytest.mark.parametrize("shared", [True, False])
 def test_every_grouping_brings_everything_to_an_end(kind: Kind, shared: bool) -> None:

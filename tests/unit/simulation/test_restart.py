@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pasps import Grouping
 from pasps.api.groupings import Kind
 from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.run_log import Sample
 from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.simulation.arrivals import Arrivals
-from pasps.simulation.graph import Graph
+from pasps.simulation.graph import Graph, with_classes
 from pasps.simulation.lead import Orders
 from pasps.simulation.model import Detail, Machinery, Model
 from pasps.simulation.run import ModelActuator, Order, Simulated, simulate
@@ -157,6 +158,26 @@ def test_whenever_workers_end_nothing_is_counted_twice_or_never(
     assert all(component.queued == 0 for component in stats.components.values())
     assert stats.emitted_first == made.due
     assert made.latency.count == made.done
+
+
+def test_what_a_grouping_has_seen_is_gone_with_the_workers_and_so_is_what_was_on_its_way_to_it() -> None:
+    plan = bolt("a", "s", pool=4, par=4, grouping=Grouping.osg("id", window=50), shared_queues=False)
+    of = with_classes(graph(plan, workers=2), (0.7, 0.3), {"a": (0.002, 0.02)})
+    made = Model(of, Arrivals((200,) * 30, seed=1), EXACT, 1, Machinery(between=0.05))
+    told = 0
+    for number in range(1, 400):
+        made.run(number * 0.05)
+        told += any(entry[2] == made._heard for entry in made._heap)  # noqa: SLF001
+        if told == 3:
+            break
+    else:
+        raise AssertionError("no replica told what it had seen")
+    made.end_workers()
+    assert all(not station.watches for station in made._bolts["a"].stations.values())  # noqa: SLF001
+    made.begin(replace(of.table(), version=2))
+    made.run(made.time + 100.0)
+    assert made.over
+    assert made.latency.count == made.done == made.due
 
 
 # ---- the actuator

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pasps.api.splitting import MOST_PAYLOAD_BYTES
 from pasps.errors import ProtocolError, TooLargeError
 from pasps.transport.codec import Decoder, Encoder, Refusal
 from pasps.transport.frames import HEADER_BYTES
-from pasps.transport.messages import Acks, Bundle, Credit, Define, Fails, Handover, Load, Mark, Message, Took, WireBatch
+from pasps.transport.messages import Acks, Bundle, Carried, Credit, Define, Fails, Handover, Load, Mark, Message, Told, Took, WireBatch
 from pasps.transport.values import RowWrapper
 from tests.unit.transport import sample_classes as samples
 from tests.unit.transport.pickles import apart
@@ -57,7 +58,8 @@ handovers = st.lists(batches(), max_size=2).flatmap(
         st.booleans(),
     )
 )
-messages = bundles | handovers | st.builds(Mark, small) | st.builds(Took, small, small, small)
+told = st.builds(Carried, small, small, small, st.binary(max_size=40)) | st.builds(Told, small, small, small, st.binary(max_size=40))
+messages = bundles | handovers | st.builds(Mark, small) | st.builds(Took, small, small, small) | told
 
 
 def payloads(frames: list[bytearray]) -> list[memoryview]:
@@ -123,6 +125,18 @@ def test_garbage_in_an_extension_is_a_protocol_error(code: int, body: bytes) -> 
 def test_a_value_that_is_none_of_ours_is_a_protocol_error(rows: list[Any]) -> None:
     with pytest.raises(ProtocolError):
         Decoder().decode(pack([0, [[1, 2, 3, rows, None, None, None]]]))
+
+
+@pytest.mark.parametrize("kind", [Carried, Told])
+def test_a_payload_that_no_peer_of_ours_sends_is_a_protocol_error(kind: type[Carried | Told]) -> None:
+    longest = kind(1, 2, 3, b"x" * MOST_PAYLOAD_BYTES)
+    assert Decoder().decode(pack(longest)) == longest
+    tag = pack(longest)[1]
+    for payload in (b"x" * (MOST_PAYLOAD_BYTES + 1), "text", None, 7, ["x"]):
+        with pytest.raises(ProtocolError):
+            Decoder().decode(pack([tag, 1, 2, 3, payload]))
+    with pytest.raises(ProtocolError):
+        Decoder().decode(pack([tag, "1", 2, 3, b"x"]))
 
 
 def test_endless_nesting_is_a_protocol_error() -> None:

@@ -161,7 +161,7 @@ def test_another_version_is_named() -> None:
     def older(_: int, payload: bytes) -> bytes:
         return payload[:5] + b"\x00\x07" + payload[7:]
 
-    with pytest.raises(ProtocolError, match="peer speaks protocol version 7, this worker 1; install the same pasps"):
+    with pytest.raises(ProtocolError, match="peer speaks protocol version 7, this worker 2; install the same pasps"):
         run(*sides(), damage=older)
 
 

@@ -6,8 +6,8 @@ from collections import deque
 from types import SimpleNamespace
 from typing import cast
 
+from pasps.control.decision_log import Restarts
 from pasps.daemons.driver.ending import encoded_summary, summary_of
-from pasps.daemons.restart import Restarts
 from pasps.daemons.topology_master import ErrorReport, TopologyMaster
 from pasps.metrics import Latency
 from tests.unit.cli.builders import report, stats
