@@ -157,14 +157,14 @@ def _games(lab: Laboratory) -> dict[str, dict[str, Played]]:
 
 
 def _costs(lab: Laboratory) -> Report:
+    """Absolute, since Eq. 9 pays for being short: who is short often may cost less than nothing, and then no ratio says anything."""
     lines, verdicts = [], dict[str, Verdict]()
     for name, game in _games(lab).items():
-        base = game[SPEA].cost
-        lines.append([name, *(f"{each.cost / base:.3f} ({each.short} of {len(each.base)} short)" for each in game.values())])
-        cheaper = game[CBA].cost < base
+        lines.append([name, *(f"{each.cost / 1e6:,.2f} ({each.short} of {len(each.base)} short)" for each in game.values())])
+        cheaper = game[CBA].cost < game[SPEA].cost
         verdicts[f"BGElasor, Figure 4, {name}: CBA costs less than SPEA"] = of_claim(order=cheaper, size=cheaper)
-    head = ["load, forecasts", *(f"{policy}: cost by SPEA's" for policy in (SREA, SPEA, CBA, OPTIMAL))]
-    return Report("BGElasor, Figure 4: cost relative to SPEA, over ten days", [markdown(head, lines)], verdicts)
+    head = ["load, forecasts", *(f"{policy}: cost in millions" for policy in (SREA, SPEA, CBA, OPTIMAL))]
+    return Report("BGElasor, Figure 4: what the policies cost over ten days", [markdown(head, lines)], verdicts)
 
 
 def _changes(lab: Laboratory) -> Report:
