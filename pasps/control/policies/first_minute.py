@@ -16,13 +16,14 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A bolt in some seconds: μ, how long they were, q and r at their end, and the seconds that its replicas spent on μ."""
+    """A bolt in some seconds: μ, how long they were, q and r at their end, the seconds that its replicas spent on μ, and λ."""
 
     processed: int
     seconds: float
     queued: float
     active: int
     spent: float
+    received: int = 0
 
     @property
     def et(self) -> float | None:
@@ -49,6 +50,7 @@ def _sample(seconds: Sequence[Second], bolt: BoltShape, theta: Mapping[str, floa
         did[-1].queued + held,
         did[-1].active,
         sum(each.seconds for each in did),
+        sum(each.received for each in did),
     )
 
 

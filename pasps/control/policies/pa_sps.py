@@ -11,7 +11,7 @@ from pasps.control.plan import Plan
 from pasps.control.policies.first_minute import HISTORY_SECONDS, benchmark_of, samples_of
 from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
-from pasps.control.situation import ExecutionTime, Situation
+from pasps.control.situation import BoltShape, ExecutionTime, Situation
 
 SAMPLE_SECONDS, SAMPLES = 5, 12
 """As the published controller samples its input."""
@@ -23,7 +23,9 @@ class Options:
 
     target: float = option(1.0, "Share of its time a replica is to be busy with what comes in", above=0, most=1.5)
     drain_seconds: float | None = option(None, "Time in which queues are to be gone; null: an interval", unit="seconds", above=0)
-    queue_share: Literal["paper", "edge", "own"] = option("paper", "Of queues before a bolt: θ_p, as printed, θ_i^p, or none")
+    queue_share: Literal["paper", "edge", "own", "published"] = option(
+        "paper", "Of queues before a bolt: θ_p, as printed, θ_i^p, none, or sums as the published controller makes them"
+    )
     published: bool = option(False, "Samples and et_i as the published controller takes them, not as the text has it")
 
 
@@ -39,8 +41,35 @@ def plan(situation: Situation, options: Options) -> Plan:
     if forecast is None:
         return Plan({}, held="there is no forecast", memory=memory)
     events = forecast.total(situation.interval.ended, seconds)
-    reading = Reading(seconds, options.queue_share, options.target, options.drain_seconds)
-    return replace(as_asked(situation, terms(situation, events, reading), events), memory=memory)
+    share, waiting = options.queue_share, None
+    if share == "published":
+        share, waiting = "paper", _sums(situation)
+    reading = Reading(seconds, share, options.target, options.drain_seconds)
+    return replace(as_asked(situation, terms(situation, events, reading, waiting), events), memory=memory)
+
+
+def _sums(situation: Situation) -> dict[str, float]:
+    """Queues as the published controller adds them up.
+
+    It knows of a queue by how much more came than was done since the last decision, sample by sample and not below 0; adds those of
+    all predecessors whole; and adds to each bolt's sum, by a variable that it does not clear, those of the bolts before it.
+    """
+    grown = {bolt.id: _grown(situation, bolt) for bolt in situation.shape.bolts}
+    sums: dict[str, float] = {}
+    found, carried = {}, 0.0
+    for bolt in situation.shape.bolts:
+        sums[bolt.id] = grown[bolt.id] + sum(sums.get(source, 0.0) for source in bolt.sources)
+        carried += sums[bolt.id]
+        found[bolt.id] = carried
+    return found
+
+
+def _grown(situation: Situation, bolt: BoltShape) -> float:
+    samples = samples_of(situation, bolt, SAMPLE_SECONDS)
+    queue = 0.0
+    for sample in samples[-max(1, round(situation.settings.interval_seconds / SAMPLE_SECONDS)) :]:
+        queue = max(0.0, queue + sample.received - sample.processed)
+    return queue
 
 
 def _benchmarks(situation: Situation, known: Mapping[str, float]) -> dict[str, float]:
@@ -65,7 +94,8 @@ def _with_larger(situation: Situation, benchmarks: Mapping[str, float]) -> Situa
 
 def _needs_of(options: Any) -> Needs:
     if not options.published:
-        return Needs(horizon_seconds=INTERVAL)
+        history = HISTORY_SECONDS if options.queue_share == "published" else 0
+        return Needs(horizon_seconds=INTERVAL, history_seconds=history)
     return Needs(horizon_seconds=INTERVAL, history_seconds=HISTORY_SECONDS, sample_seconds=SAMPLE_SECONDS, samples=SAMPLES)
 
 

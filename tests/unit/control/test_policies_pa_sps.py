@@ -150,6 +150,19 @@ def test_the_published_controller_is_given_twelve_samples_of_five_seconds() -> N
     assert POLICY.with_options(Options()).needs.sample_seconds == 1
 
 
+def test_queues_are_summed_over_and_over_as_the_published_controller_does_it() -> None:
+    names = {"a": "s", "b": "a", "c": "b", "d": "c"}
+    of = shape(*(bolt(name, source, waits=True) for name, source in names.items()))
+    # each of them gets five more than it does in each of the last five seconds, and had caught up before
+    seconds = [{name: BoltSecond(10, 15, 0, 1, 1.0) for name in names}] * 25 + [{name: BoltSecond(10, 9, 40, 1, 1.0) for name in names}] * 5
+    history = tuple(Second(float(number), 1.0, 10.0, bolts) for number, bolts in enumerate(seconds, 1))
+    now = interval({"s": due(300)}, {name: did(queued=40) for name in names}, seconds=30.0)
+    seen = situation(of, now, known(of, dict.fromkeys(names, 0.1)), forecast(0.0), interval_seconds=30.0)
+    found = POLICY.plan(replace(seen, history=history), Options(queue_share="published"))
+    assert [found.bolts[name].terms.from_queues for name in names] == [5.0, 15.0, 30.0, 50.0]  # type: ignore[union-attr]
+    assert POLICY.with_options(Options(queue_share="published")).needs.history_seconds > 0
+
+
 class Remembering:
     """Predicts what the last sample was, and keeps what it was given."""
 

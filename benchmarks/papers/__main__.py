@@ -1,0 +1,113 @@
+"""`python -m benchmarks.papers TABLE|all`: a table or figure of a paper beside ours, with a verdict by rules that were fixed beforehand.
+
+Simulated at full length. What was simulated is kept in --cache, so that another table, or what was interrupted, makes only what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from tempfile import gettempdir
+
+from benchmarks.machine import machine
+from benchmarks.papers import ahead, bgelasor, dabs, pa_sps, presps, thesis
+from benchmarks.papers.curves import MissingError
+from benchmarks.papers.drawings import draw
+from benchmarks.papers.inputs import DATA_VARIABLE
+from benchmarks.papers.report import Experiment, Report
+from benchmarks.papers.runs import Laboratory
+from benchmarks.papers.verdict import counted
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (
+        *pa_sps.EXPERIMENTS,
+        *presps.EXPERIMENTS,
+        *thesis.EXPERIMENTS,
+        *dabs.EXPERIMENTS,
+        *bgelasor.EXPERIMENTS,
+        *ahead.EXPERIMENTS,
+    )
+}
+ALL = "all"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate and print; exit code 2 when something that is needed cannot be had."""
+    wanted = _parser().parse_args(arguments)
+    if wanted.list:
+        width = max(map(len, EXPERIMENTS))
+        print("\n".join(f"{name:{width}}  {each.about}" for name, each in EXPERIMENTS.items()))
+        return 0
+    try:
+        chosen = chosen_of(wanted.tables)
+        if wanted.data is None:
+            raise MissingError(f"no folder of inputs and published curves; give it with --data or in {DATA_VARIABLE}")
+        lab = Laboratory(wanted.data, wanted.cache, wanted.processes, wanted.seeds)
+        reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure) for name in chosen}
+    except MissingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"\n{counted(verdict for report in reports.values() for verdict in report.verdicts.values())}")
+    if wanted.json:
+        content = {"machine": machine(), "verdicts": {name: report.verdicts for name, report in reports.items()}}
+        wanted.json.write_text(json.dumps(content, indent=1) + "\n")
+    return 0
+
+
+def chosen_of(tables: Sequence[str]) -> list[str]:
+    """The names of the experiments, in order, each once.
+
+    Raises:
+        MissingError: none is called like that, or none was named.
+    """
+    if not tables:
+        raise MissingError("nothing to make: name some tables, or all; --list tells what there is")
+    if ALL in tables:
+        return list(EXPERIMENTS)
+    for name in tables:
+        if name not in EXPERIMENTS:
+            near = get_close_matches(name, EXPERIMENTS, 1)
+            raise MissingError(f"no table {name!r}; " + (f"is it {near[0]!r}?" if near else "--list tells what there is"))
+    return list(dict.fromkeys(tables))
+
+
+def _said(report: Report, figures: Path | None) -> Report:
+    print(f"\n## {report.title}\n")
+    print("\n\n".join(report.parts), flush=True)
+    if report.verdicts:
+        print(f"\n{counted(report.verdicts.values())}", flush=True)
+    for drawing in report.drawings if figures else ():
+        print(f"\n{draw(drawing, figures)}" if figures else "")
+    return report
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m benchmarks.papers", description=__doc__)
+    add = parser.add_argument
+    folder = os.environ.get(DATA_VARIABLE)
+    add("tables", nargs="*", metavar="TABLE", help="which, or all")
+    add("--list", action="store_true", help="say which there are")
+    add(
+        "--data",
+        type=Path,
+        default=Path(folder) if folder else None,
+        metavar="DIR",
+        help=f"folder with rates/ and paper-curves/ (default: ${DATA_VARIABLE})",
+    )
+    cache = Path(gettempdir()) / "pasps-papers"
+    add("--cache", type=Path, default=cache, metavar="DIR", help=f"where each run is kept as JSON (default: {cache})")
+    add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")
+    add("--seeds", type=int, default=5, metavar="N", help="repetitions of what is random in a training (default: 5)")
+    add("--figure", type=Path, metavar="DIR", help="draw our curves over the published ones, as PNGs there")
+    add("--json", type=Path, metavar="FILE", help="all verdicts")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""DABS-Storm's claims, BGElasor's costs, and what is said of our own policy beside the papers' systems."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks.bgelasor import PAPER, Outcome
+from benchmarks.papers.ahead import TARGETS, Offer, best, ours
+from benchmarks.papers.bgelasor import CBA, OPTIMAL, PRICES, SPEA, SREA, errors_of, known, played
+from benchmarks.papers.dabs import FIGURES, Claim, judged
+from benchmarks.papers.pa_sps import DATASETS, MODELS, complex_runs, other_runs, run_of, storm_runs
+from benchmarks.papers.runs import Course, Run
+from benchmarks.papers.thesis import complex_runs as reactive_complex_runs
+from benchmarks.papers.thesis import pool_runs, reactive_runs
+from benchmarks.papers.verdict import Verdict
+from pasps.control.policies import policy_named
+from pasps.control.policies.epochs import cost
+from pasps.control.situation import PolicySettings
+
+# ---- claims
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"a": 10.0, "b": 16.0}, Verdict.REPRODUCED),
+        ({"a": 10.0, "b": 10.5}, Verdict.IN_PART),
+        ({"a": 10.0, "b": 9.0}, Verdict.NOT),
+        ({"a": 10.0, "b": 200.0}, Verdict.IN_PART),
+    ],
+)
+def test_a_claim_with_a_factor_is_judged_by_what_is_more_than_equal(values: dict[str, float], said: Verdict) -> None:
+    assert judged(Claim("b uses 64 % more than a", "replicas", "a", ["b"], 1.64), values)[0] is said
+
+
+def test_a_claim_without_one_is_judged_by_its_direction() -> None:
+    claim = Claim("a is quickest", "latency", "a", ["b", "c"])
+    assert judged(claim, {"a": 1.0, "b": 1.1, "c": 2.0})[0] is Verdict.REPRODUCED
+    assert judged(claim, {"a": 1.0, "b": 1.0, "c": 2.0})[0] is Verdict.NOT
+
+
+# ---- costs
+
+
+def test_policies_are_played_epoch_by_epoch_as_the_worked_example_has_it() -> None:
+    inputs = [250.0, 250.0, 330.0, 420.0, 380.0, 290.0, 310.0, 430.0, 200.0, 210.0, 390.0]
+    game = played(inputs, known(inputs, 10), 100.0)
+    assert game[SPEA].replicas == [3, 4, 5, 4, 3, 4, 5, 2, 3, 4] == game[SPEA].base
+    assert game[SREA].replicas == [3, 3, 4, 5, 4, 3, 4, 5, 2, 3]
+    assert (game[SPEA].cost, game[SREA].cost, game[SPEA].short, game[SREA].short) == (55_900, 42_800, 0, 6)
+    assert game[CBA].replicas == [3, 4, 5, 4, 4, 4, 5, 3, 3, 4]
+    assert game[CBA].cost == game[OPTIMAL].cost == cost([3, 4, 5, 4, 4, 4, 5, 3, 3, 4], game[CBA].base, PRICES) == 51_600
+    assert (game[SPEA].changes, game[CBA].changes) == (9, 6)
+
+
+def test_who_knows_what_comes_is_told_no_more_than_there_is() -> None:
+    assert known([1.0, 2.0, 3.0, 4.0], 2) == [[2.0, 3.0], [3.0, 4.0], [4.0]]
+
+
+def test_errors_are_means_over_the_seeds_on_the_scale_of_the_whole_load() -> None:
+    def outcome(model: str, seed: int, error: float) -> Outcome:
+        errors = {"z_rmse": error, "z_mae": error / 2, "rmse": 0.0, "mae": 0.0}
+        return Outcome("periodic", model, seed, errors, errors, errors, 0.5, 1, 1.0, 1.0)
+
+    rmse, mae = errors_of("periodic", PAPER["periodic"], [outcome(model, seed, seed) for model in PAPER["periodic"] for seed in (1, 2)])
+    assert (rmse.ours["bigru"], mae.ours["bigru"], rmse.printed["bigru"]) == (0.75, 0.375, 0.490)
+
+
+# ---- ours beside theirs
+
+
+def course(replicas: float, latency: float, mean: float | None = None) -> Course:
+    return Course((int(replicas),) * 3, (1.0,) * 2, (1.0,) * 2, (latency,) * 2, latency if mean is None else mean, math.nan, 0)
+
+
+def test_the_one_that_saves_most_of_those_that_are_no_slower_counts() -> None:
+    offers = [Offer(0.5, course(20, 0.1)), Offer(0.9, course(10, 0.2)), Offer(1.1, course(5, 0.3))]
+    found = best(course(12, 0.2), offers, 32)
+    assert found is not None
+    assert found.target == 0.9
+    assert best(course(12, 0.05), offers, 32) is None
+
+
+def test_who_is_slower_in_either_mean_does_not_count() -> None:
+    assert best(course(12, 0.2, 0.1), [Offer(0.9, course(10, 0.2, 0.15))], 32) is None
+
+
+def test_ours_is_given_the_same_input_pool_and_time_and_nothing_else() -> None:
+    run = Run("dns", "pa-sps", "lr", {"published": True}, start=23, application="complex", pool=6, seconds=60, slower=0.9)
+    found = ours(run, 0.8)
+    assert (found.trace, found.start, found.application, found.pool, found.seconds, found.slower) == ("dns", 23, "complex", 6, 60, 0.9)
+    assert (found.policy, found.predictor, found.options, found.benchmarked) == ("pasps", "none", {"target": 0.8}, False)
+
+
+# ---- what is run
+
+
+def test_every_run_has_a_policy_that_takes_its_options() -> None:
+    runs = [run_of(each.trace, model, 0) for each in DATASETS for model in each.rows]
+    for group in (storm_runs(0), other_runs(0), complex_runs(0), reactive_complex_runs(0), reactive_runs(), pool_runs()):
+        runs += group.values()
+    runs += [ours(runs[0], target) for target in TARGETS]
+    for run in runs:
+        policy_named(run.policy).configured(PolicySettings(), run.options)
+
+
+def test_all_twenty_curves_are_there() -> None:
+    assert [(each.table, set(each.rows)) for each in DATASETS] == [(number, set(MODELS)) for number in (2, 6, 7, 8)]
+    assert {figure.number for figure in FIGURES} <= set(range(12, 18))
