@@ -144,4 +144,11 @@ def test_that_all_workers_are_started_anew_is_in_the_line_and_at_the_end_how_oft
     assert "restarts   1 by a plan; the spouts were silent for 500 ms" in once
     assert "lost       12 untracked tuples went with workers that were started anew" in once
     assert "restarts" not in summary_text(outcome())
-    assert summary_object(outcome())["restarts"] == {"count": 0, "waited": 0.0, "silent": 0.0, "replayed": 0, "dropped": 0, "lost": 0}
+    none = {"count": 0, "waited": 0.0, "silent": 0.0, "replayed": 0, "dropped": 0, "lost": 0, "called_off": 0}
+    assert summary_object(outcome())["restarts"] == none
+
+
+def test_a_restart_that_was_called_off_is_told_at_the_end() -> None:
+    text = summary_text(outcome(restarts=Restarts(called_off=1))).splitlines()
+    assert "restarts   1 called off: the spouts were silent already, and no worker had ended yet" in text
+    assert sum(line.startswith("restarts") for line in text) == 1
