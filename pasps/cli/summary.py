@@ -96,7 +96,8 @@ def _latencies(named: Sequence[tuple[str, float | None]]) -> str:
 
 
 def _losses(outcome: Outcome) -> list[str]:
-    lines = restart_lines(outcome.restarts)
+    lines = [f"backlog    {outcome.frame.backlog:,} events were due and not emitted when it ended"] if outcome.frame.backlog else []
+    lines += restart_lines(outcome.restarts)
     if outcome.workers_lost:
         lines.append(f"workers    {outcome.workers_lost} lost and started again")
     if outcome.perhaps_lost:

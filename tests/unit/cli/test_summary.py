@@ -54,6 +54,13 @@ def test_what_is_left_and_lost_is_named() -> None:
     assert "workers    2 lost and started again" in text
 
 
+def test_what_was_due_and_never_got_in_is_told_where_a_spout_knows_it() -> None:
+    text = summary_text(outcome(Ended.DURATION, numbers={"backlog": 2268}))
+    assert "backlog    2,268 events were due and not emitted when it ended" in text.splitlines()
+    for none in ({}, {"numbers": {"backlog": 0}}):
+        assert "backlog" not in summary_text(outcome(Ended.DURATION, **none))
+
+
 def test_it_says_that_numbers_are_missing() -> None:
     missing = "incomplete a live worker did not answer in time, so its numbers are those that it told last"
     assert missing in summary_text(outcome(complete=False)).splitlines()
