@@ -28,6 +28,7 @@ from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
 from pasps.control.plan import Reconfigure
 from pasps.control.policies import Policy, policy_named
+from pasps.control.policies.q_table import read as read_table
 from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
@@ -90,6 +91,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
     which.add_argument("--compare", metavar="A,B,...", help=_COMPARE)
     which.add_argument("--train", metavar="TABLE", help=_TRAIN)
+    add("--overwrite", action="store_true", help="replace a table that is there already, with --train")
     add("--passes", metavar="N", type=at_least_one, help=f"how often --train goes through the trace (default: {PASSES})")
     add("--predictor", metavar="MODEL", help=_PREDICTOR)
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
@@ -134,6 +136,10 @@ def simulate(options: argparse.Namespace) -> int:
     """
     if options.passes is not None and options.train is None:
         raise InvalidError("--passes says how often --train goes through the trace; nothing is to be learned here")
+    if options.train is not None:
+        _check_free(Path(options.train), overwrite=options.overwrite)
+    elif options.overwrite:
+        raise InvalidError("--overwrite is for the table of --train; nothing is to be learned here")
     asked = _asked(options)
     for note in asked.notes:
         print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
@@ -180,10 +186,26 @@ def _asked(options: argparse.Namespace) -> Asked:
     return Asked(graph, arrivals, contenders, notes)
 
 
-def _trained(asked: Asked, file: Path, passes: int) -> Asked:
-    """The same with the policy that has learned from it, after that was written down."""
+def _check_free(file: Path, *, overwrite: bool) -> None:
+    """Whether a table may be written there: what takes minutes must not fail at its end, nor cost anybody a file.
+
+    Raises:
+        InvalidError: there is no such directory, something is there, or what is to be replaced is no table.
+    """
     if not file.parent.is_dir() or file.is_dir():
         raise InvalidError(f"--train {file}: expected a file to write, in a directory that is there")
+    if not file.exists():
+        return
+    if not overwrite:
+        raise InvalidError(f"--train {file}: it is there already; give another name, or --overwrite to replace it")
+    try:
+        read_table(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InvalidError) as error:
+        raise InvalidError(f"--train {file}: what is there is no table of rlearning, and is not replaced; give another name") from error
+
+
+def _trained(asked: Asked, file: Path, passes: int) -> Asked:
+    """The same with the policy that has learned from it, after that was written down."""
     (one,) = asked.contenders
     line = _Progress(1)
     line.begin(one.name, "training")

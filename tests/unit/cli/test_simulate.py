@@ -107,7 +107,7 @@ def test_what_was_trained_forecasts_in_a_simulation(shop: Path, trace: Path, tmp
     ]
 
 
-def test_what_was_trained_forecasts_again_when_a_run_is_looked_back_at(
+def test_what_was_trained_forecasts_anewwhen_a_run_is_looked_back_at(
     shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy_artifact(tmp_path / "artifacts")
@@ -221,7 +221,28 @@ def test_what_rlearning_is_to_do_is_learned_and_tried(shop: Path, trace: Path, t
     assert {**again, "name": "rlearning"} == learned
     assert main([*words, "--policy", "rlearning", "-o", f"pasps.policy.options.table={table}", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0] == learned
-    assert main([*words, "--train", str(table), "--passes", "1", "-o", "pasps.policy.options.table=not.there.yet"]) == 0
+    anew = ["--train", str(table), "--passes", "1", "-o", "pasps.policy.options.table=not.there.yet"]
+    assert "it is there already; give another name, or --overwrite to replace it" in refused([*words, *anew], capsys)
+    assert main([*words, *anew, "--overwrite"]) == 0
+
+
+def test_a_table_is_never_written_over_what_is_none(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--passes", "1"]
+    for file in (trace, shop):
+        before = file.read_text()
+        assert "it is there already" in refused([*words, "--train", str(file)], capsys)
+        told = refused([*words, "--train", str(file), "--overwrite"], capsys)
+        assert "what is there is no table of rlearning, and is not replaced; give another name" in told
+        assert file.read_text() == before
+
+
+def test_a_training_that_learned_nothing_leaves_no_table(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "shop.table.json"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--train", str(table), "--passes", "2"]
+    assert "nothing was learned: a trace of 8 s has no two decisions, one each 5 s" in refused([*words, "--rows", "8"], capsys)
+    assert not table.exists()
 
 
 @pytest.mark.parametrize(
@@ -233,6 +254,7 @@ def test_what_rlearning_is_to_do_is_learned_and_tried(shop: Path, trace: Path, t
         (["--compare", "rlearning:"], "--compare rlearning:: policy 'rlearning' asks nobody for forecasts"),
         (["--train", "no/such/directory/table.json"], "--train no/such/directory/table.json: expected a file to write"),
         (["--train", "."], "--train .: expected a file to write"),
+        (["--overwrite"], "--overwrite is for the table of --train"),
         (["--passes", "3"], "--passes says how often --train goes through the trace"),
         (["--policy", "static", "-o", "pasps.policy.options.table=x"], "is no option of policy 'static'"),
     ],
