@@ -28,6 +28,7 @@ from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
 from pasps.control.plan import Reconfigure
 from pasps.control.policies import Policy, policy_named
+from pasps.control.policies.options import cautions
 from pasps.control.policies.q_table import read as read_table
 from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings, RestartSettings
@@ -143,6 +144,7 @@ def simulate(options: argparse.Namespace) -> int:
     asked = _asked(options)
     for note in asked.notes:
         print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
+    tell_cautions("simulate", asked.contenders)
     if options.train is not None:
         asked = _trained(asked, Path(options.train), options.passes or PASSES)
     if options.run_dir is not None:
@@ -184,6 +186,17 @@ def _asked(options: argparse.Namespace) -> Asked:
     for one in contenders:
         policy_named(one.order.policy).configured(one.order.settings, one.order.options, graph.shape)
     return Asked(graph, arrivals, contenders, notes)
+
+
+def tell_cautions(command: str, contenders: Sequence[Contender]) -> None:
+    """What a run's log would say of how they are configured, each once, on standard error."""
+    texts: dict[str, None] = {}
+    for one in contenders:
+        order, policy = one.order, policy_named(one.order.policy)
+        options = policy.configured(order.settings, order.options)
+        texts |= dict.fromkeys(cautions(policy.name, options, order.settings, order.options))
+    for text in texts:
+        print(f"pasps {command}: {text}", file=sys.stderr)
 
 
 def _check_free(file: Path, *, overwrite: bool) -> None:
@@ -310,6 +323,7 @@ def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
         given = check({"pasps.target.utilisation": _number(target)}, f"--compare {text}")
         target_utilisation = float(given["pasps.target.utilisation"])
         base = _instead(base, "target", replace(base.settings, target_utilisation=target_utilisation))
+        policy.configured(base.settings, base.options)  # it may leave no room for a target
     if not colon:
         return _checked(text, replace(base, policy=name), policy)
     if policy.forecasts:

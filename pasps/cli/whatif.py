@@ -17,7 +17,7 @@ from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
 from pasps.cli.options import add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
-from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, written
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, tell_cautions, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
 from pasps.config import OWN_PREFIXES, check
@@ -123,8 +123,9 @@ def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:
         given = {**given, **check({"pasps.target.utilisation": options.target}, "--target")}
     past = _past(directory, where, given, options)
     changed = with_pools(past.simulation.graph, pools_of(options.pool))
-    (before,) = simulated_all(past.simulation)
     after = replace(past.simulation, graph=changed, contenders=_changed(options, past, given))
+    tell_cautions("whatif", after.contenders)
+    (before,) = simulated_all(past.simulation)
     found = [written(after, options.run_dir, past.file, given)] if options.run_dir is not None else simulated_all(after)
     seconds = past.simulation.arrivals.seconds
     if options.json:

@@ -107,7 +107,7 @@ def test_what_was_trained_forecasts_in_a_simulation(shop: Path, trace: Path, tmp
     ]
 
 
-def test_what_was_trained_forecasts_anewwhen_a_run_is_looked_back_at(
+def test_what_was_trained_forecasts_again_when_a_run_is_looked_back_at(
     shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy_artifact(tmp_path / "artifacts")
@@ -243,6 +243,40 @@ def test_a_training_that_learned_nothing_leaves_no_table(
     words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--train", str(table), "--passes", "2"]
     assert "nothing was learned: a trace of 8 s has no two decisions, one each 5 s" in refused([*words, "--rows", "8"], capsys)
     assert not table.exists()
+
+
+def test_a_table_that_was_trained_for_another_pace_is_told(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "shop.table.json"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, "--workers", "2", "--cores", "2"]
+    assert main([*words, "-o", "pasps.interval.secs=5", "--train", str(table), "--passes", "1"]) == 0
+    told = "pasps simulate: the table of policy 'rlearning' was trained to decide each 5 s, and is asked each 10 s here"
+    assert told not in capsys.readouterr().err
+    assert main([*words, "--compare", f"rlearning:{table}"]) == 0
+    assert told in capsys.readouterr().err.splitlines()
+
+
+PRICES = ("-o", "pasps.policy.options.late_cost=1", "-o", "pasps.policy.options.replica_cost=0.1")
+
+
+def test_what_says_nothing_to_a_policy_is_told_as_in_a_run(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--rows", "12", "--predictor", "none"]
+    run = tmp_path / "run"
+    assert main([*words, "--policy", "pasps", *PRICES, "--run-dir", str(run)]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*words, "--compare", "static,static:8", "-o", "pasps.target.utilisation=0.5"]) == 0
+    told = "configuration key 'pasps.target.utilisation' says nothing to policy 'static'"
+    assert capsys.readouterr().err.splitlines() == [f"pasps simulate: {told}"]
+    assert main(["whatif", str(run), "--policy", "static", "--target", "0.5"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"pasps whatif: {told}"]
+    nothing = "configuration key 'pasps.target.utilisation' says nothing: late_cost and replica_cost say what is wanted"
+    assert nothing in refused([*words, "--compare", "pasps@0.9", *PRICES], capsys)
+    assert nothing in refused([*words, *PRICES, "-o", "pasps.target.utilisation=0.5"], capsys)
+    assert nothing in refused(["whatif", str(run), "--target", "0.9"], capsys)
+    assert nothing in refused(["whatif", str(run), "--compare", "pasps@0.5"], capsys)
 
 
 @pytest.mark.parametrize(
