@@ -16,7 +16,7 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, given_options
+from pasps.cli.options import ARTIFACTS, add_json, at_least_one, describe, given_options, kept_options
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
@@ -417,7 +417,8 @@ def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> 
         raise InvalidError("--run-dir holds one run; give one policy with --policy instead of --compare")
     (one,) = asked.contenders
     clock = SystemClock()
-    about = About(asked.graph.name, file, asked.graph.workers, config, one.order.policy)
+    kept = kept_options(config, {ARTIFACTS: one.order.artifacts})
+    about = About(asked.graph.name, file, asked.graph.workers, kept, one.order.policy)
     # not among the runs: what never ran must not be taken for the newest of them
     with RunDirectory.create(about, clock, chosen, listed=False) as directory:
         directory.enter(RunState.RUNNING)

@@ -6,7 +6,7 @@ things besides: `without`, what may not be set beside the others, and `cautions`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,7 @@ def cautions(policy: str, options: Any, settings: PolicySettings, given: Mapping
     keys = keys_of(type(options))
     set_ = {name: (getattr(settings, at), key) for name, (at, key) in GENERAL.items() if getattr(settings, at) is not None}
     idle = [key for name, (value, key) in set_.items() if not (name in keys and keys[name].accepts(value))]
-    own = _own(options, "cautions", lambda settings, said: [])
+    own: Callable[[PolicySettings, Mapping[str, str]], list[str]] = _own(options, "cautions", lambda settings, said: [])
     return [f"configuration key {key!r} says nothing to policy {policy!r}" for key in idle] + own(settings, _said(options, settings, given))
 
 

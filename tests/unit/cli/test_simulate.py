@@ -119,6 +119,28 @@ def test_what_was_trained_forecasts_again_when_a_run_is_looked_back_at(
     assert {run["predictor"] for run in told["runs"]} == {"gru@mine"}
 
 
+def test_what_was_trained_is_found_from_another_directory_and_missed_only_where_it_is_asked(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy_artifact(tmp_path / "artifacts")
+    run = str(tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    words = ["-o", "pasps.predictor.artifacts=artifacts", "-o", "pasps.predictor=gru@mine", "--policy", "pa-sps", "--rows", "20"]
+    assert main(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, *words, "--run-dir", run]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["whatif", run, "--target", "0.8"]) == 0
+    assert capsys.readouterr().err == ""
+    (tmp_path / "artifacts" / "mine" / "weights.npz").unlink()
+    gone = "predictor 'gru@mine': artifact 'mine': weights.npz is missing; copy both files of it again"
+    assert gone in refused(["whatif", run, "--target", "0.8"], capsys)
+    for other in (["--policy", "static"], ["--compare", "pa-sps:lr"], ["--predictor", "basic"]):
+        assert main(["whatif", run, *other, "--json"]) == 0
+        told = capsys.readouterr()
+        assert told.err.startswith(f"pasps whatif: as it was, but for its forecasts, which are those of 'basic': {gone}")
+        assert json.loads(told.out)["as_it_was"]["predictor"] == "basic"
+
+
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(words) == 2
     return capsys.readouterr().err
