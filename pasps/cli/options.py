@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
 from pasps.config import KEYS, OWN_PREFIXES, parse_option
 
+ARTIFACTS = "pasps.predictor.artifacts"
 JSON_HELP = "one JSON object on standard output, instead of text"
 _WHICH = """\
 TOPOLOGY is the name of a topology that `pasps run` runs, or its run directory, or the name of one in a cluster; it may be left
@@ -93,3 +95,11 @@ def given_options(texts: Sequence[str]) -> dict[str, Any]:
         for meant in (prefix + name for prefix in OWN_PREFIXES if prefix + name in KEYS):
             print(f"-o {name}: taken as a key of the topology's own; if {meant!r} is meant, write that", file=sys.stderr, flush=True)
     return found
+
+
+def kept_options(given: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run directory keeps of what was given: with the place of trained models, wherever `config` has it from, so that it holds
+    from any directory.
+    """
+    artifacts = config.get(ARTIFACTS)
+    return dict(given) if artifacts is None else {**given, ARTIFACTS: os.path.abspath(artifacts)}

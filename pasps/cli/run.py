@@ -16,7 +16,7 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.choose_view import choose_view
 from pasps.cli.elasticity import Elasticity
-from pasps.cli.options import add_json, at_least_one, describe, given_options, seconds, seconds_above_zero
+from pasps.cli.options import add_json, at_least_one, describe, given_options, kept_options, seconds, seconds_above_zero
 from pasps.cli.scaling import parse_scales
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
@@ -89,7 +89,9 @@ def _run(options: argparse.Namespace, stop: StopRequest) -> int:
         given["topology.workers"] = options.workers
     plan, clock = _plan(options, given), SystemClock()
     elasticity = Elasticity(plan.blueprint, options.file)
-    about = About(plan.blueprint.name, options.file, worker_count(plan.blueprint), given, elasticity.policy)
+    about = About(
+        plan.blueprint.name, options.file, worker_count(plan.blueprint), kept_options(given, plan.blueprint.config), elasticity.policy
+    )
     with RunDirectory.create(about, clock, options.run_dir) as directory:
         plan = replace(plan, control=elasticity.control(directory))
         view = choose_view(plan.blueprint.name, str(directory.path), as_json=options.json, no_tty=options.no_tty)

@@ -16,7 +16,7 @@ from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
 from pasps.cli.explain import find
 from pasps.cli.job_progress import ProgressLine
-from pasps.cli.options import add_json, at_least_one, describe, given_options
+from pasps.cli.options import ARTIFACTS, add_json, at_least_one, describe, given_options, kept_options
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
@@ -28,6 +28,8 @@ from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
 from pasps.control.plan import Reconfigure
 from pasps.control.policies import Policy, policy_named
+from pasps.control.policies.options import cautions
+from pasps.control.policies.q_table import read as read_table
 from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
@@ -90,6 +92,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--policy", metavar="NAME", help="who decides; default: pasps.policy, else pasps")
     which.add_argument("--compare", metavar="A,B,...", help=_COMPARE)
     which.add_argument("--train", metavar="TABLE", help=_TRAIN)
+    add("--overwrite", action="store_true", help="replace a table that is there already, with --train")
     add("--passes", metavar="N", type=at_least_one, help=f"how often --train goes through the trace (default: {PASSES})")
     add("--predictor", metavar="MODEL", help=_PREDICTOR)
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
@@ -134,9 +137,14 @@ def simulate(options: argparse.Namespace) -> int:
     """
     if options.passes is not None and options.train is None:
         raise InvalidError("--passes says how often --train goes through the trace; nothing is to be learned here")
+    if options.train is not None:
+        _check_free(Path(options.train), overwrite=options.overwrite)
+    elif options.overwrite:
+        raise InvalidError("--overwrite is for the table of --train; nothing is to be learned here")
     asked = _asked(options)
     for note in asked.notes:
         print(f"pasps simulate: to the control loop as in a run, not to the model: {note}", file=sys.stderr)
+    tell_cautions("simulate", asked.contenders)
     if options.train is not None:
         asked = _trained(asked, Path(options.train), options.passes or PASSES)
     if options.run_dir is not None:
@@ -180,10 +188,37 @@ def _asked(options: argparse.Namespace) -> Asked:
     return Asked(graph, arrivals, contenders, notes)
 
 
-def _trained(asked: Asked, file: Path, passes: int) -> Asked:
-    """The same with the policy that has learned from it, after that was written down."""
+def tell_cautions(command: str, contenders: Sequence[Contender]) -> None:
+    """What a run's log would say of how they are configured, each once, on standard error."""
+    texts: dict[str, None] = {}
+    for one in contenders:
+        order, policy = one.order, policy_named(one.order.policy)
+        options = policy.configured(order.settings, order.options)
+        texts |= dict.fromkeys(cautions(policy.name, options, order.settings, order.options))
+    for text in texts:
+        print(f"pasps {command}: {text}", file=sys.stderr)
+
+
+def _check_free(file: Path, *, overwrite: bool) -> None:
+    """Whether a table may be written there: what takes minutes must not fail at its end, nor cost anybody a file.
+
+    Raises:
+        InvalidError: there is no such directory, something is there, or what is to be replaced is no table.
+    """
     if not file.parent.is_dir() or file.is_dir():
         raise InvalidError(f"--train {file}: expected a file to write, in a directory that is there")
+    if not file.exists():
+        return
+    if not overwrite:
+        raise InvalidError(f"--train {file}: it is there already; give another name, or --overwrite to replace it")
+    try:
+        read_table(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InvalidError) as error:
+        raise InvalidError(f"--train {file}: what is there is no table of rlearning, and is not replaced; give another name") from error
+
+
+def _trained(asked: Asked, file: Path, passes: int) -> Asked:
+    """The same with the policy that has learned from it, after that was written down."""
     (one,) = asked.contenders
     line = _Progress(1)
     line.begin(one.name, "training")
@@ -288,6 +323,7 @@ def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:
         given = check({"pasps.target.utilisation": _number(target)}, f"--compare {text}")
         target_utilisation = float(given["pasps.target.utilisation"])
         base = _instead(base, "target", replace(base.settings, target_utilisation=target_utilisation))
+        policy.configured(base.settings, base.options)  # it may leave no room for a target
     if not colon:
         return _checked(text, replace(base, policy=name), policy)
     if policy.forecasts:
@@ -381,7 +417,8 @@ def written(asked: Asked, chosen: str, file: str, config: Mapping[str, Any]) -> 
         raise InvalidError("--run-dir holds one run; give one policy with --policy instead of --compare")
     (one,) = asked.contenders
     clock = SystemClock()
-    about = About(asked.graph.name, file, asked.graph.workers, config, one.order.policy)
+    kept = kept_options(config, {ARTIFACTS: one.order.artifacts})
+    about = About(asked.graph.name, file, asked.graph.workers, kept, one.order.policy)
     # not among the runs: what never ran must not be taken for the newest of them
     with RunDirectory.create(about, clock, chosen, listed=False) as directory:
         directory.enter(RunState.RUNNING)

@@ -96,7 +96,8 @@ def _latencies(named: Sequence[tuple[str, float | None]]) -> str:
 
 
 def _losses(outcome: Outcome) -> list[str]:
-    lines = restart_lines(outcome.restarts)
+    lines = [f"backlog    {outcome.frame.backlog:,} events were due and not emitted when it ended"] if outcome.frame.backlog else []
+    lines += restart_lines(outcome.restarts)
     if outcome.workers_lost:
         lines.append(f"workers    {outcome.workers_lost} lost and started again")
     if outcome.perhaps_lost:
@@ -113,12 +114,16 @@ def _losses(outcome: Outcome) -> list[str]:
 
 def restart_lines(restarts: Restarts) -> list[str]:
     """How often plans had all workers started anew, and at what price."""
-    if not restarts.count:
-        return []
-    times = f"{restarts.count} by plans" if restarts.count > 1 else "1 by a plan"
-    silence = f"the spouts were silent for {seconds_text(restarts.waited + restarts.silent)}"
-    lines = [f"restarts   {times}; {silence}" + (f", {restarts.replayed:,} events came again" if restarts.replayed else "")]
-    return lines + ([f"lost       {restarts.lost:,} untracked tuples went with workers that were started anew"] if restarts.lost else [])
+    lines = []
+    if restarts.count:
+        times = f"{restarts.count} by plans" if restarts.count > 1 else "1 by a plan"
+        silence = f"the spouts were silent for {seconds_text(restarts.waited + restarts.silent)}"
+        lines.append(f"restarts   {times}; {silence}" + (f", {restarts.replayed:,} events came again" if restarts.replayed else ""))
+    if restarts.called_off:
+        lines.append(f"restarts   {restarts.called_off} called off: the spouts were silent already, and no worker had ended yet")
+    if restarts.lost:
+        lines.append(f"lost       {restarts.lost:,} untracked tuples went with workers that were started anew")
+    return lines
 
 
 def error_lines(errors: Sequence[ErrorReport], total: int) -> list[str]:

@@ -3,8 +3,8 @@
 A JSON line is an object with `type` "progress" or, once, at the end, "summary". Both have `run_dir`, the fields of `Frame`, and
 `components`, by name, with those of `ComponentFrame`; times in seconds, null for what is not known. The summary adds `topology`,
 `ended` (finished, duration, interrupted, terminated, stopped, killed), `exit_code`, `signal`, `left`, `unreplayed`,
-`workers_lost`, `restarts` (of all workers, for plans: `count`, seconds `waited` and `silent`, `replayed`, `dropped`, `lost`), and
-`reports`, the last errors: `component`, `task`, `time`, `text`.
+`workers_lost`, `restarts` (of all workers, for plans: `count`, seconds `waited` and `silent`, `replayed`, `dropped`, `lost`, and
+those that were `called_off`), and `reports`, the last errors: `component`, `task`, `time`, `text`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,13 @@ from pasps.cli import exit_codes
 from pasps.cli.cluster_topology import ClusterTopology
 from pasps.cli.explain import find
 from pasps.cli.find_past import find_past
-from pasps.cli.options import add_json, add_master, describe, given_options, seconds_above_zero
+from pasps.cli.options import ARTIFACTS, add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.run_files import fetch_run_files
-from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, written
+from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, tell_cautions, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
 from pasps.config import OWN_PREFIXES, check
-from pasps.control.forecaster import NONE
+from pasps.control.forecaster import BASIC, NONE
 from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
 from pasps.control.settings import ElasticSettings, RestartSettings, usual_interval
@@ -31,6 +32,7 @@ from pasps.errors import ConfigError, InvalidError
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_facts import interval_of
 from pasps.report.run_files import RunFiles
+from pasps.simulation.forecasters import check_model
 from pasps.simulation.graph import graph_of_run, with_pools
 from pasps.simulation.recorded import Difference, differences, input_of, mean_active, replicas_of
 from pasps.simulation.run import Order, Simulated
@@ -59,7 +61,6 @@ _MOST_DIFFERENCES = 12
 _INTERVAL = "pasps.interval.secs"
 _SETTINGS = {**dict(GENERAL.values()), "correction_seconds": "pasps.correction.secs", "reconfigure": "pasps.reconfigure"}
 """Fields of `PolicySettings`, and the keys that set them. The interval is the policy's own affair, too: see `_merged`."""
-_ARTIFACTS = "pasps.predictor.artifacts"
 AS_IT_WAS = "as it was"
 RECORDED = "recorded"
 
@@ -123,8 +124,9 @@ def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:
         given = {**given, **check({"pasps.target.utilisation": options.target}, "--target")}
     past = _past(directory, where, given, options)
     changed = with_pools(past.simulation.graph, pools_of(options.pool))
-    (before,) = simulated_all(past.simulation)
     after = replace(past.simulation, graph=changed, contenders=_changed(options, past, given))
+    tell_cautions("whatif", after.contenders)
+    (before,) = simulated_all(_with_a_forecaster(past.simulation))
     found = [written(after, options.run_dir, past.file, given)] if options.run_dir is not None else simulated_all(after)
     seconds = past.simulation.arrivals.seconds
     if options.json:
@@ -132,6 +134,21 @@ def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:
     else:
         print(_text(past, before, after.contenders, found, seconds))
     return exit_codes.OK
+
+
+def _with_a_forecaster(as_it_was: Simulation) -> Simulation:
+    """The same, though its predictor may be gone, as what was trained and moved away: then another one forecasts, and that is told.
+
+    Whoever is to be tried with that predictor has been refused before.
+    """
+    (one,) = as_it_was.contenders
+    try:
+        if policy_named(one.order.policy).forecasts:
+            check_model(one.order.predictor, one.order.artifacts)
+    except InvalidError as error:
+        print(f"pasps whatif: {AS_IT_WAS}, but for its forecasts, which are those of {BASIC!r}: {error}", file=sys.stderr)
+        return replace(as_it_was, contenders=[replace(one, order=replace(one.order, predictor=BASIC))])
+    return as_it_was
 
 
 def pools_of(texts: Sequence[str]) -> dict[str, int]:
@@ -172,7 +189,7 @@ def _past(directory: Path, where: str, given: Mapping[str, Any], options: argpar
     order = Order(
         policy.name, predictor, last.situation.settings,
         benchmark=_benchmark(last.situation), options=own, restart=RestartSettings.from_config(ours), seed=options.seed,
-        artifacts=config.get(_ARTIFACTS),
+        artifacts=config.get(ARTIFACTS),
     )  # fmt: skip
     interval = interval_of(files.run, files.records)
     measures = measures_of(files.samples, files.records, interval)
@@ -210,7 +227,7 @@ def _changed(options: argparse.Namespace, past: _Past, given: Mapping[str, Any])
     restart = RestartSettings.from_config({**past.config, **given})
     (as_it_was,) = past.simulation.contenders
     before, settings = as_it_was.order, _with(past.last.settings, given)
-    chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, _ARTIFACTS: before.artifacts, **given}
+    chosen = {"pasps.policy": past.policy, "pasps.predictor": past.predictor, ARTIFACTS: before.artifacts, **given}
     if options.policy is not None and policy_named(options.policy).forecasts and past.predictor == NONE and options.predictor is None:
         chosen = {**chosen, "pasps.predictor": given.get("pasps.predictor", "basic")}
     return [

@@ -73,6 +73,8 @@ class Restarts:
     dropped: int = 0
     lost: int = 0
     """Of what was dropped that which cannot come again: dropped by restarts at which nothing tracked was in flight."""
+    called_off: int = 0
+    """Not in `count`: those that waited, and were called off before workers ended, as the topology was drained or ended."""
 
     def after(self, one: Restarted) -> Restarts:
         """With one more."""
@@ -83,6 +85,7 @@ class Restarts:
             self.replayed + one.replayed,
             self.dropped + one.dropped,
             self.lost + (0 if one.replayed else one.dropped),
+            self.called_off,
         )
 
 

@@ -75,7 +75,8 @@ class Actuator(Protocol):
     async def restart(self, wanted: Mapping[str, int]) -> tuple[dict[str, Act], int, Restarted | None]:
         """Start all workers anew, with these active replicas, as Storm's rebalance does; back when the spouts emit again.
 
-        Returns the same, and what it took; None: the workers go on as they were, and what was done says why.
+        Returns the same, and what it took; None: the workers go on as they were, and what was done says why. When it is cancelled
+        because the topology ends, it returns what had become of it by then, so that this is written down.
         """
 
 

@@ -23,7 +23,7 @@ from pasps.control.local_forecaster import AUTO, local_forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine, shape_of
 from pasps.control.policies import policy_named
-from pasps.control.policies.options import ignored
+from pasps.control.policies.options import cautions
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
@@ -80,8 +80,8 @@ class Elastic:
         self._process = self._new_process() if self._needs_process() else None
         self._client = self._new_client()
         self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
-        for key in ignored(policy.options, settings.plan):
-            _log.warning("configuration key %r says nothing to policy %r", key, policy.name)
+        for text in cautions(policy.name, options, settings.plan, settings.options):
+            _log.warning("%s", text)
         loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
         self._loop = MapeLoop(loop_config, self._local or self._forecaster, master.actuator, clock)
         master.actuator.held = self._loop.held

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pasps.activation import ActivationTable
 from pasps.clock import Clock
@@ -29,8 +29,20 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_PAUSE = 0.05
 _NOBODY = "no worker is alive"
+_CUT_SHORT = "the topology ended before all workers were started anew"
 
 Acts = dict[str, Act]
+
+
+@dataclass(slots=True)
+class _Course:
+    """One restart: what it is for, when it began, when workers began to end (None: they have not), and what was under way then."""
+
+    acts: Acts
+    began: float
+    ended: float | None = None
+    replayed: int = 0
+    dropped: int = 0
 
 
 class Restart:
@@ -74,20 +86,22 @@ class Restart:
         self._wake = wake
         self._off = ""  # why the one that waits, or any, is not wanted
         self._withheld = 0
+        self._for_good = False
         self._news = News()
 
     # ---- for others
 
     def withhold(self, why: str) -> None:
-        """None begins any more, and one that waits is called off. Once workers have begun to end it is too late for that."""
-        self._off = why
-        self._withheld += 1
-        self._news.tell()
+        """None begins any more, and one that waits is called off. Once workers have begun to end it is too late for that, but a
+        silence that was only asked for is over.
+        """
+        self._for_good = True
+        self._call_off(why)
 
     @contextmanager
     def withheld(self, why: str) -> Iterator[None]:
         """Meanwhile none begins; one that waits is called off, as by `withhold`."""
-        self.withhold(why)
+        self._call_off(why)
         try:
             yield
         finally:
@@ -99,39 +113,57 @@ class Restart:
             pass
 
     async def carry_out(self, wanted: Mapping[str, int], held: Collection[str]) -> tuple[Acts, int, Restarted | None]:
-        """See `pasps.control.loop.Actuator.restart`; bolts in `held`, which may change meanwhile, stay as they are."""
+        """See `pasps.control.loop.Actuator.restart`; bolts in `held`, which may change meanwhile, stay as they are.
+
+        Whoever cancels it hears what had become of it by then, in place of a CancelledError: workers may have ended for it.
+        """
         acts = self._acts(wanted, held)
         if not _changes(acts):
             return acts, self._publisher.table.version, None
         if self.under_way:
-            return self._refused(acts, f"a restart is under way: {self.under_way}")
+            return *self._refused(acts, f"a restart is under way: {self.under_way}"), None
         if self._withheld or not self._publisher.table.workers:
-            return self._refused(acts, self._off if self._withheld else _NOBODY)
-        began = self._clock.now()
+            return *self._refused(acts, self._off if self._withheld else _NOBODY), None
+        course = _Course(acts, self._clock.now())
         self._off = ""
         wait = f"{self._settings.wait_seconds:g} s"
         self._say(f"all workers are to be started anew ({_text(acts)}); before that the spouts are silent for {wait}")
         self._sleep(True)
         try:
-            await self._news.wait_until(lambda: bool(self._off), self._settings.wait_seconds)
-            # whoever joins, and whoever changes something, has done so or waits until there are workers again
-            async with self._repair.joining, self._publisher.lock:
-                acts = self._acts(wanted, held)
-                if not _changes(acts):
-                    return acts, self._publisher.table.version, None
-                if self._off or not self._publisher.table.workers:
-                    return self._refused(acts, self._off or _NOBODY)
-                ended = self._clock.now()
-                self._say(f"all workers are being started anew ({_text(acts)})")
-                replayed, dropped = await self._anew(acts)
-                became, version = self._became(acts), self._publisher.table.version
-            await asyncio.sleep(max(0.0, ended + self._settings.silence_seconds - self._clock.now()))
+            became, version = await self._run(course, wanted, held)
+        except asyncio.CancelledError:
+            became, version = self._called_off(course.acts, _CUT_SHORT) if course.ended is None else self._became(course.acts, _CUT_SHORT)
         finally:
             self._sleep(False)
             self._say("")
-        done = Restarted(ended - began, self._clock.now() - ended, replayed, dropped)
+        if course.ended is None:
+            return became, version, None
+        done = Restarted(course.ended - course.began, self._clock.now() - course.ended, course.replayed, course.dropped)
         self.so_far = self.so_far.after(done)
         return became, version, done
+
+    async def _run(self, course: _Course, wanted: Mapping[str, int], held: Collection[str]) -> tuple[Acts, int]:
+        await self._news.wait_until(lambda: bool(self._off), self._settings.wait_seconds)
+        # whoever joins, and whoever changes something, has done so or waits until there are workers again
+        async with self._repair.joining, self._publisher.lock:
+            course.acts = acts = self._acts(wanted, held)
+            if not _changes(acts):
+                return acts, self._publisher.table.version
+            if self._off:
+                return self._called_off(acts, self._off)
+            if not self._publisher.table.workers:
+                return self._refused(acts, _NOBODY)
+            course.ended = self._clock.now()
+            self._say(f"all workers are being started anew ({_text(acts)})")
+            await self._anew(course)
+            became = self._became(acts)
+        await self._news.wait_until(lambda: self._for_good, max(0.0, course.ended + self._settings.silence_seconds - self._clock.now()))
+        return became
+
+    def _call_off(self, why: str) -> None:
+        self._off = why
+        self._withheld += 1
+        self._news.tell()
 
     # ---- what changes
 
@@ -145,36 +177,42 @@ class Restart:
                 acts[name] = Act(before, count, count, Outcome.DONE)
         return acts
 
-    def _refused(self, acts: Acts, why: str) -> tuple[Acts, int, None]:
+    def _refused(self, acts: Acts, why: str) -> tuple[Acts, int]:
         failed = {name: replace(act, after=act.before, outcome=Outcome.FAILED, error=why) for name, act in _changes(acts).items()}
-        return {**acts, **failed}, self._publisher.table.version, None
+        return {**acts, **failed}, self._publisher.table.version
 
-    def _became(self, acts: Acts) -> Acts:
-        """What every live worker routes by, unless there is none."""
+    def _called_off(self, acts: Acts, why: str) -> tuple[Acts, int]:
+        """The same of one that had begun to wait."""
+        _log.info("a restart of all workers (%s) was called off: %s", _text(acts), why)
+        self.so_far = replace(self.so_far, called_off=self.so_far.called_off + 1)
+        return self._refused(acts, why)
+
+    def _became(self, acts: Acts, cut_short: str = "") -> tuple[Acts, int]:
+        """What every live worker routes by, unless there is none; `cut_short`: why nobody waits until there is one."""
         table, why = self._publisher.table, ""
         if not table.workers:
-            why = "no worker has come back yet; they are started again"
+            why = cut_short or "no worker has come back yet; they are started again"
         elif not self._publisher.confirmed(table.version):
-            why = f"table {table.version} was not confirmed by all workers within {CONFIRM_SECONDS:g} s"
+            why = cut_short or f"table {table.version} was not confirmed by all workers within {CONFIRM_SECONDS:g} s"
         outcome = Outcome.FAILED if why else Outcome.DONE
         became = {
             name: replace(act, after=len(table.components[name].active), outcome=outcome, error=why) for name, act in _changes(acts).items()
         }
-        return {**acts, **became}
+        return {**acts, **became}, table.version
 
     # ---- the workers
 
-    async def _anew(self, acts: Acts) -> tuple[int, int]:
-        """End all that live, and start them by the next table; returns what was in flight, and how many tuples were under way."""
+    async def _anew(self, course: _Course) -> None:
+        """End all that live, and start them by the next table."""
         before = self._publisher.table
         links = [self._workforce.links[worker] for worker in before.workers]
         self._publisher.vacate()
         failures: dict[str, PaspsError] = {}
         try:
-            replayed, dropped = await self._ended(links, before)
+            await self._end(links, before, course)
             came = await self._placed([link.worker for link in links], failures)
             active = {name: len(routing.active) for name, routing in before.components.items()}
-            active |= {name: act.planned for name, act in _changes(acts).items()}
+            active |= {name: act.planned for name, act in _changes(course.acts).items()}
             table = replace(self._homes.settle_anew(came, active), version=self._publisher.table.version + 1)
             await self._keeper.intend(table, self._workforce.hosts())
             up = await self._up(came, table, failures)
@@ -188,17 +226,15 @@ class Restart:
                 if worker not in self._publisher.table.workers:
                     self._repair.revive(worker, failures.get(worker, WorkerStartError(f"worker {worker}: it was not started anew")))
         await self._publisher.wait_confirmed(self._publisher.table.version, CONFIRM_SECONDS)
-        return replayed, dropped
 
-    async def _ended(self, links: Sequence[WorkerLink], table: ActivationTable) -> tuple[int, int]:
+    async def _end(self, links: Sequence[WorkerLink], table: ActivationTable, course: _Course) -> None:
         try:
             await self._workforce.close(links)
         finally:
-            under_way = self._census.under_way(links, table)
+            course.replayed, course.dropped = self._census.under_way(links, table)
             for link in links:
                 self._census.bury(link)
             self._forget()
-        return under_way
 
     async def _placed(self, workers: Sequence[str], failures: dict[str, PaspsError]) -> list[WorkerLink]:
         """New processes for them, as far as there are places within the time that a worker has to start."""

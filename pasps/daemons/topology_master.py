@@ -101,6 +101,7 @@ class TopologyMaster:
         self._blocking: set[str] = set()
         self._news = News()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._restarting: set[asyncio.Task[Any]] = set()  # of all workers, and of `_tasks` too
         self._closing: asyncio.Task[None] | None = None
         self._awake = False
         self._lives = Lives(clock)
@@ -325,20 +326,32 @@ class TopologyMaster:
     async def restart(self, wanted: Mapping[str, int], held: Collection[str] = ()) -> tuple[dict[str, Act], int, Restarted | None]:
         """Start all workers anew with so many active replicas: see `Restart`. It goes no further when the topology ends.
 
+        Whoever cancels it, as the end of the topology does, hears what had become of it by then, to write that down.
+
         Raises:
-            ClosedError: the topology does not run, or ended before it was done.
+            ClosedError: the topology does not run, or ended before it began.
         """
         self._check_running()
         task = asyncio.get_running_loop().create_task(self.restarts.carry_out(wanted, held))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for kept in (self._tasks, self._restarting):
+            kept.add(task)
+            task.add_done_callback(kept.discard)
         try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
             await asyncio.wait([task])
         finally:
             task.cancel()  # where nobody waits for it any more
         if task.cancelled():
             self._check_running()
         return task.result()
+
+    async def _give_up_restart(self) -> None:
+        tasks = list(self._restarting)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drain(self, seconds: float, *, finish: bool = False) -> Stats:
         """See `RunningTopology.drain`; with `finish` it is for good, and every bolt's `finish` is a part of it."""
@@ -354,10 +367,14 @@ class TopologyMaster:
         while True:
             # what nobody acks must not cost the others their last words
             stats, left = await self._look(lambda: finish and seconds > 0, patient=not half.expired())
-            if stats.complete and not left:
+            # a restart whose workers have ended is waited for: what it took is to be in the records
+            if stats.complete and not left and not (finish and self._restarting):
                 return stats
             if deadline.expired():
-                raise DrainTimeoutError(seconds, left, [*self.troubles(), *filter(None, [self.restarts.under_way])])
+                error = DrainTimeoutError(seconds, left, [*self.troubles(), *filter(None, [self.restarts.under_way])])
+                if finish:  # or what became of it by now
+                    await self._give_up_restart()
+                raise error
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.05)
 

@@ -103,7 +103,7 @@ def check_model(name: str, artifacts: str | None = None) -> None:
 
 
 def check_served(name: str, artifacts: str | None = None) -> None:
-    """Whether a service that is started here will know that name; without the service nobody can tell.
+    """Whether a service that is started here will know that name, and can read what was trained; without the service nobody can tell.
 
     Raises:
         InvalidError: it will not.
@@ -111,7 +111,7 @@ def check_served(name: str, artifacts: str | None = None) -> None:
     if MODELS is None or name in (BASIC, NONE):
         return
     if TRAINED in name:
-        _check_trained(name, artifacts)
+        _trained(name, artifacts)
     else:
         _model(name, NONE)
 

@@ -334,7 +334,8 @@ class Model:
         self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
         self._coming: tuple[float, int] | None = None
         self._over = self._wakes = self._asleep = self._down = False
-        self._spoilt: GroupingError | None = None
+        self.spoilt: GroupingError | None = None
+        """What somebody else's grouping raised, after which it goes no further."""
         self.table = graph.table()
         self._homes = {name: [self._by_id[place] for place in self.table.components[name].places] for name in graph.spouts}
         self._place(self.table)
@@ -358,15 +359,15 @@ class Model:
         Raises:
             GroupingError: somebody else's grouping raised; whoever asks again is told again, since what it was to do is missing.
         """
-        if self._spoilt is not None:
-            raise self._spoilt
+        if self.spoilt is not None:
+            raise self.spoilt
         heap = self._heap
         try:
             while heap and heap[0][0] <= until:
                 self.time, _, act, a, b, c = heappop(heap)
                 act(a, b, c)
         except GroupingError as error:
-            self._spoilt = error
+            self.spoilt = error
             raise
         self.time = max(self.time, until)
 

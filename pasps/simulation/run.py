@@ -17,6 +17,7 @@ from pasps.control.run_log import Sample
 from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.control.ticking import Ticking
+from pasps.errors import GroupingError
 from pasps.garbage import collected_seldom
 from pasps.metrics import Latency, Stats
 from pasps.simulation.arrivals import Arrivals
@@ -86,6 +87,14 @@ class Simulated:
     lost: int = 0
 
 
+async def _up_to_now(model: Model, clock: VirtualClock) -> None:
+    """Go on with the model. One that goes no further never comes back: whoever runs it says why, and ends all that waits."""
+    try:
+        model.run(clock.now())
+    except GroupingError:
+        await asyncio.Event().wait()
+
+
 class ModelSource:
     """See `pasps.control.ticking.StatsSource`: the model, as of the clock's time."""
 
@@ -94,7 +103,7 @@ class ModelSource:
 
     async def stats(self) -> Stats:
         """Goes on with the model up to now. Replicas that were asked for count as those that are there."""
-        self._model.run(self._clock.now())
+        await _up_to_now(self._model, self._clock)
         stats, ordered = self._model.stats(), self._orders.ordered
         if not ordered:
             return stats
@@ -139,7 +148,7 @@ class ModelActuator:
         if changed is table:
             return acts, table.version
         await asyncio.sleep(self._seconds)
-        self._model.run(self._clock.now())
+        await _up_to_now(self._model, self._clock)
         self._model.apply(replace(changed, version=table.version + 1))
         return acts, table.version + 1
 
@@ -162,14 +171,14 @@ class ModelActuator:
 
     async def _anew(self, wanted: Mapping[str, int]) -> Restarted:
         model, wait = self._model, self._restart.wait_seconds
-        model.run(self._clock.now())
+        await _up_to_now(model, self._clock)
         model.sleep()
         await asyncio.sleep(wait)
-        model.run(self._clock.now())
+        await _up_to_now(model, self._clock)
         replayed, dropped = model.end_workers()
         silence = max(model.cost.restart, self._restart.silence_seconds)
         await asyncio.sleep(silence)
-        model.run(self._clock.now())
+        await _up_to_now(model, self._clock)
         model.begin(replace(model.graph.table({**self._there(), **wanted}), version=model.table.version + 1))
         return Restarted(wait, silence, replayed, dropped)
 
@@ -253,6 +262,7 @@ def simulate(
     Raises:
         InvalidError: no such predictor.
         ConfigError: no such policy, or it does not take the options or the topology.
+        GroupingError: a grouping that was not made here raised.
     """
     policy = policy_named(order.policy) if policy is None else policy
     configured = policy.configured(order.settings, order.options, graph.shape)
@@ -264,7 +274,8 @@ def simulate(
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    asked = forecasts or forecasts_of(order.predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
+    predictor = order.predictor if policy.forecasts else NONE  # who asks nobody needs no model that can be had
+    asked = forecasts or forecasts_of(predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
     orders = Orders(order.lead_seconds)
     actuator = ModelActuator(model, clock, order.restart, orders)
     loop = MapeLoop(config, asked, actuator, clock)
@@ -276,7 +287,7 @@ def simulate(
         """Workers that say at once when a queue grows; with parcels a queue is too coarse for it."""
         while detail.exact and correction is not None:
             await asyncio.sleep(graph.report_seconds)
-            model.run(clock.now())
+            await _up_to_now(model, clock)
             if model.pressed():
                 ticking.press()
 
@@ -292,7 +303,10 @@ def simulate(
         task, *beside = begin(ticking.run()), begin(listen()), begin(wait_for_orders())
         while not model.over and clock.now() < arrivals.seconds + order.tail_seconds:
             await asyncio.sleep(_LOOK_SECONDS)
+            if model.spoilt is not None:
+                raise model.spoilt
             progress(min(1.0, clock.now() / arrivals.seconds))
+        model.run(clock.now())
         task.cancel()
         for each in beside:
             each.cancel()
@@ -304,7 +318,7 @@ def simulate(
         run_virtually(clock, main())
     return Simulated(
         order.policy,
-        order.predictor if policy.forecasts else NONE,
+        predictor,
         tally.saved_time / tally.seconds if tally.seconds else 0.0,
         Latency.of(model.latency),
         tally.changes,

@@ -14,6 +14,7 @@ from pasps.control.policies.observed import busy_share
 from pasps.control.policies.q_table import BUCKETS, STEPS, BoltTable, QTable, bucket_of, rates_of
 from pasps.control.policies.reasoned import granted, kept
 from pasps.control.situation import BoltShape, Situation
+from pasps.errors import InvalidError
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph
 from pasps.simulation.model import Detail
@@ -143,6 +144,9 @@ def train(
 
     `order` says by its interval how often is decided, and by its seed what is random. `progress` is told which pass it is, from 0,
     and what share of it is over.
+
+    Raises:
+        InvalidError: no pass had two decisions, so that there is nothing to learn from.
     """
     learner = Learner(graph, arrivals, order.seed)
     policy = replace(policy_named("rlearning"), plan=learner.plan, check=None)
@@ -156,6 +160,12 @@ def train(
             progress=partial(progress, number),
             detail=_DETAIL,
             policy=policy,
+        )
+    if not any(each.worth for each in learner.bolts.values()):
+        interval = order.settings.interval_seconds
+        raise InvalidError(
+            f"nothing was learned: a trace of {arrivals.seconds:g} s has no two decisions, one each {interval:g} s, from which one could "
+            "tell what they bring; take a longer trace, or a smaller pasps.interval.secs"
         )
     tables = {name: each.table() for name, each in learner.bolts.items()}
     return QTable(graph.name, tables, passes, order.seed, order.settings.interval_seconds, arrivals.events, arrivals.seconds)

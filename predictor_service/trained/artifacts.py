@@ -59,6 +59,8 @@ class Artifacts:
         try:
             place = Place(name, str(path), (*_stamp(path / MANIFEST_NAME), *_stamp(path / WEIGHTS_NAME)))
         except FileNotFoundError:
+            if (path / MANIFEST_NAME).exists():
+                raise ArtifactError(f"artifact {name!r}: {WEIGHTS_NAME} is missing; copy both files of it again") from None
             raise self._unknown(name) from None
         except OSError as error:
             raise ArtifactError(f"artifact {name!r} cannot be read: {error.strerror or error}") from error

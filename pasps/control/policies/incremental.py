@@ -14,6 +14,7 @@ from pasps.control.policies.options import HOW_CHANGED, option
 from pasps.control.policies.policy import Needs, Policy
 from pasps.control.policies.reasoned import granted, kept
 from pasps.control.situation import Situation
+from pasps.errors import ConfigError
 
 _REST = Reason("needs", "its replicas have changed since the last decision: this window is not looked at")
 
@@ -25,6 +26,12 @@ class Options:
     high: float = option(0.8, "One more where replicas are busy for more than this share of their time", above=0, most=1)
     low: float = option(0.3, "One less where they are for less", least=0, most=1)
     reconfigure: Literal["pool", "restart"] = option("pool", HOW_CHANGED)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for thresholds that are the wrong way round: one load would be above and below."""
+        if self.high < self.low:
+            problem = f"is {self.high:g}, below low, which is {self.low:g}"
+            raise ConfigError("pasps.policy.options.high", problem, where="policy 'incremental'", cure="expected high to be at least low")
 
 
 def plan(situation: Situation, options: Options) -> Plan:

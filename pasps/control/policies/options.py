@@ -1,11 +1,12 @@
 """A policy's own options: a frozen dataclass with defaults, set by keys `pasps.policy.options.<field>`. Pure.
 
-They are checked as all keys of the configuration are, and the tables of the docs are made of them.
+They are checked as all keys of the configuration are, and the tables of the docs are made of them. A class of options may have two
+things besides: `without`, what may not be set beside the others, and `cautions`, what whoever configures it should know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pasps.errors import ConfigError
 from pasps.options import NoOptions, as_typed, files_of, nearest_option, option
 from pasps.options import keys_of as keys_of_options
 
-__all__ = ["GENERAL", "HOW_CHANGED", "NoOptions", "files_of", "ignored", "keys_of", "option", "options_of", "text_of", "written"]
+__all__ = ["GENERAL", "HOW_CHANGED", "NoOptions", "cautions", "files_of", "keys_of", "option", "options_of", "text_of", "written"]
 
 HOW_CHANGED = "How changes are made: `pool` activates replicas, `restart` is what Storm's rebalance does"
 """Of the option `reconfigure` of a policy whose changes were restarts where it comes from; its plan has the value."""
@@ -45,6 +46,8 @@ def keys_of(options: type) -> dict[str, Key]:
 def options_of(policy: str, options: type, settings: PolicySettings, given: Mapping[str, Any]) -> Any:
     """The options of a policy as configured: its defaults, over them the general keys, over those `given`, by field.
 
+    An option that the others leave no room for (by field and why: the mapping `without` of the options, if they have one) is refused.
+
     Raises:
         ConfigError: the policy has no such option (with the nearest name, or all of them), or it does not take that value.
     """
@@ -59,7 +62,30 @@ def options_of(policy: str, options: type, settings: PolicySettings, given: Mapp
     given = {name: text_of(keys[name].name, value) if name in files else value for name, value in given.items()}
     general = {name: getattr(settings, at) for name, (at, _) in GENERAL.items() if name in keys}
     found = {name: value for name, value in general.items() if value is not None and keys[name].accepts(value)} | dict(given)
-    return options(**{name: as_typed(keys[name], value) for name, value in found.items()})
+    made = options(**{name: as_typed(keys[name], value) for name, value in found.items()})
+    for name, why in _own(made, "without", {}).items():
+        if name in _said(made, settings, given):
+            raise ConfigError(_set_by(name, given), f"says nothing: {why}", where=f"policy {policy!r}", cure="leave it out")
+    return made
+
+
+def _own(options: Any, name: str, otherwise: Any) -> Any:
+    """What options have besides their fields."""
+    return otherwise if name in keys_of(type(options)) else getattr(options, name, otherwise)
+
+
+def _said(options: Any, settings: PolicySettings, given: Mapping[str, Any]) -> dict[str, str]:
+    """The keys that set fields, by field. What was written down has all of them, also those that nobody set: a default says nothing."""
+    keys = keys_of(type(options))
+    general = {name: getattr(settings, at) for name, (at, _) in GENERAL.items() if name in keys and name not in given}
+    by_general = {name for name, value in general.items() if value is not None and keys[name].accepts(value)}
+    own = {name for name in given if getattr(options, name) != keys[name].default}
+    return {name: _set_by(name, given) for name in keys if name in by_general | own}
+
+
+def _set_by(name: str, given: Mapping[str, Any]) -> str:
+    """The key that set that field: its own, or the general one."""
+    return OPTIONS_PREFIX + name if name in given or name not in GENERAL else GENERAL[name][1]
 
 
 def text_of(key: str, value: str | None) -> str | None:
@@ -80,11 +106,15 @@ def text_of(key: str, value: str | None) -> str | None:
     return text
 
 
-def ignored(options: type, settings: PolicySettings) -> list[str]:
-    """The general keys that were set and mean nothing to a policy with these options."""
-    keys = keys_of(options)
-    set_ = {name: (getattr(settings, at), key) for name, (at, key) in GENERAL.items()}
-    return [key for name, (value, key) in set_.items() if value is not None and not (name in keys and keys[name].accepts(value))]
+def cautions(policy: str, options: Any, settings: PolicySettings, given: Mapping[str, Any]) -> list[str]:
+    """What whoever configured a policy so should know, a sentence each: general keys that were set and mean nothing to it, and what its
+    options say themselves (`cautions(settings, said)` of theirs, if they have it; `said` are the keys by the fields that they set).
+    """
+    keys = keys_of(type(options))
+    set_ = {name: (getattr(settings, at), key) for name, (at, key) in GENERAL.items() if getattr(settings, at) is not None}
+    idle = [key for name, (value, key) in set_.items() if not (name in keys and keys[name].accepts(value))]
+    own: Callable[[PolicySettings, Mapping[str, str]], list[str]] = _own(options, "cautions", lambda settings, said: [])
+    return [f"configuration key {key!r} says nothing to policy {policy!r}" for key in idle] + own(settings, _said(options, settings, given))
 
 
 def written(options: Any) -> dict[str, Any]:

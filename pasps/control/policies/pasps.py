@@ -20,7 +20,7 @@ from pasps.control.policies.options import option
 from pasps.control.policies.policy import INTERVAL, Needs, Policy, as_asked
 from pasps.control.policies.regret import WINDOW_SECONDS, Rises
 from pasps.control.policies.staffing import cheapest
-from pasps.control.situation import BoltShape, Forecast, Situation
+from pasps.control.situation import BoltShape, Forecast, PolicySettings, Situation
 from pasps.errors import ConfigError
 
 _DRAIN_SECONDS = 0.25
@@ -67,6 +67,17 @@ class Options:
                 f"expected it to be between a millionth and a million times replica_cost, got {ratio:g} times",
                 where="policy 'pasps'",
             )
+
+    @property
+    def without(self) -> Mapping[str, str]:
+        """See `pasps.control.policies.options`."""
+        return {} if self.price_ratio is None else {"target": "late_cost and replica_cost say what is wanted"}
+
+    def cautions(self, settings: PolicySettings, said: Mapping[str, str]) -> list[str]:
+        """See `pasps.control.policies.options.cautions`."""
+        if self.latency_target is None or "target" not in said:
+            return []
+        return [f"configuration key {said['target']!r} tells policy 'pasps' only where it begins: it finds what keeps latency_target"]
 
     @property
     def price_ratio(self) -> float | None:

@@ -17,6 +17,7 @@ from pasps.control.policies.policy import Needs, Policy
 from pasps.control.policies.reasoned import granted
 from pasps.control.quantities import count, seconds_text
 from pasps.control.situation import BoltShape, Situation
+from pasps.errors import ConfigError
 
 _ROUNDING = 1e-9
 State = Literal["overloaded", "stable", "underloaded"]
@@ -35,6 +36,13 @@ class Options:
     same_state_twice: bool = option(True, "Change only when the state is that of the decision before, too")
     sample_seconds: int = option(5, "Length of a sample; a decision looks at those of its interval", unit="seconds", least=1, most=10)
     reconfigure: Literal["pool", "restart"] = option("pool", HOW_CHANGED)
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for thresholds that are the wrong way round: one δ would be both."""
+        if self.overloaded < self.underloaded:
+            problem = f"is {self.overloaded:g}, below underloaded, which is {self.underloaded:g}"
+            cure = "expected overloaded to be at least underloaded"
+            raise ConfigError("pasps.policy.options.overloaded", problem, where="policy 'ra-sps'", cure=cure)
 
 
 def plan(situation: Situation, options: Options) -> Plan:

@@ -5,6 +5,7 @@ The paper says that it maps rates to degrees, learned on the test streams; how i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +15,7 @@ from pasps.control.policies.policy import Needs, Policy
 from pasps.control.policies.q_table import BUCKETS, WINDOW_SECONDS, check_shape, rates_of, read
 from pasps.control.policies.reasoned import granted
 from pasps.control.quantities import count
-from pasps.control.situation import Situation, TopologyShape
+from pasps.control.situation import PolicySettings, Situation, TopologyShape
 from pasps.errors import ConfigError, InvalidError
 
 _KEY = "pasps.policy.options.table"
@@ -28,6 +29,15 @@ class Options:
 
     table: str | None = option(None, "What `pasps simulate --train` wrote: the file, or the text that is in it", file=True)
     reconfigure: Literal["pool", "restart"] = option("pool", HOW_CHANGED)
+
+    def cautions(self, settings: PolicySettings, said: Mapping[str, str]) -> list[str]:
+        """See `pasps.control.policies.options.cautions`."""
+        if self.table is None:
+            return []
+        trained, here = read(self.table).interval_seconds, settings.interval_seconds
+        if trained == here:
+            return []
+        return [f"the table of policy 'rlearning' was trained to decide each {trained:g} s, and is asked each {here:g} s here"]
 
 
 def plan(situation: Situation, options: Options) -> Plan:

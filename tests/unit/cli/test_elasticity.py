@@ -92,6 +92,13 @@ def test_what_was_trained_must_be_there_and_of_use_to_a_loop(config: dict[str, A
         made({key: str(artifacts) if value == "artifacts" else value for key, value in config.items()})
 
 
+def test_what_was_trained_and_is_not_whole_is_refused_as_in_a_simulation(artifacts: Path) -> None:
+    weights = artifacts / "mine" / "weights.npz"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(InvalidError, match=r"predictor 'gru@mine': artifact 'mine': weights\.npz is not the file that its manifest was"):
+        made({"pasps.predictor": "gru@mine", "pasps.predictor.artifacts": str(artifacts)})
+
+
 def test_what_was_trained_is_taken_and_the_service_is_given_its_place(artifacts: Path, tmp_path: Path) -> None:
     elasticity = made({"pasps.predictor": "gru@mine", "pasps.predictor.artifacts": str(artifacts)})
     with RunDirectory.create(About("pipe", "pipe.py", 1, {}, "pasps"), FakeClock(), str(tmp_path / "run")) as directory:

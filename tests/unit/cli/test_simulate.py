@@ -119,6 +119,28 @@ def test_what_was_trained_forecasts_again_when_a_run_is_looked_back_at(
     assert {run["predictor"] for run in told["runs"]} == {"gru@mine"}
 
 
+def test_what_was_trained_is_found_from_another_directory_and_missed_only_where_it_is_asked(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy_artifact(tmp_path / "artifacts")
+    run = str(tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    words = ["-o", "pasps.predictor.artifacts=artifacts", "-o", "pasps.predictor=gru@mine", "--policy", "pa-sps", "--rows", "20"]
+    assert main(["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, *words, "--run-dir", run]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["whatif", run, "--target", "0.8"]) == 0
+    assert capsys.readouterr().err == ""
+    (tmp_path / "artifacts" / "mine" / "weights.npz").unlink()
+    gone = "predictor 'gru@mine': artifact 'mine': weights.npz is missing; copy both files of it again"
+    assert gone in refused(["whatif", run, "--target", "0.8"], capsys)
+    for other in (["--policy", "static"], ["--compare", "pa-sps:lr"], ["--predictor", "basic"]):
+        assert main(["whatif", run, *other, "--json"]) == 0
+        told = capsys.readouterr()
+        assert told.err.startswith(f"pasps whatif: as it was, but for its forecasts, which are those of 'basic': {gone}")
+        assert json.loads(told.out)["as_it_was"]["predictor"] == "basic"
+
+
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(words) == 2
     return capsys.readouterr().err
@@ -221,7 +243,62 @@ def test_what_rlearning_is_to_do_is_learned_and_tried(shop: Path, trace: Path, t
     assert {**again, "name": "rlearning"} == learned
     assert main([*words, "--policy", "rlearning", "-o", f"pasps.policy.options.table={table}", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0] == learned
-    assert main([*words, "--train", str(table), "--passes", "1", "-o", "pasps.policy.options.table=not.there.yet"]) == 0
+    anew = ["--train", str(table), "--passes", "1", "-o", "pasps.policy.options.table=not.there.yet"]
+    assert "it is there already; give another name, or --overwrite to replace it" in refused([*words, *anew], capsys)
+    assert main([*words, *anew, "--overwrite"]) == 0
+
+
+def test_a_table_is_never_written_over_what_is_none(shop: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--passes", "1"]
+    for file in (trace, shop):
+        before = file.read_text()
+        assert "it is there already" in refused([*words, "--train", str(file)], capsys)
+        told = refused([*words, "--train", str(file), "--overwrite"], capsys)
+        assert "what is there is no table of rlearning, and is not replaced; give another name" in told
+        assert file.read_text() == before
+
+
+def test_a_training_that_learned_nothing_leaves_no_table(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "shop.table.json"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--train", str(table), "--passes", "2"]
+    assert "nothing was learned: a trace of 8 s has no two decisions, one each 5 s" in refused([*words, "--rows", "8"], capsys)
+    assert not table.exists()
+
+
+def test_a_table_that_was_trained_for_another_pace_is_told(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "shop.table.json"
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, "--workers", "2", "--cores", "2"]
+    assert main([*words, "-o", "pasps.interval.secs=5", "--train", str(table), "--passes", "1"]) == 0
+    told = "pasps simulate: the table of policy 'rlearning' was trained to decide each 5 s, and is asked each 10 s here"
+    assert told not in capsys.readouterr().err
+    assert main([*words, "--compare", f"rlearning:{table}"]) == 0
+    assert told in capsys.readouterr().err.splitlines()
+
+
+PRICES = ("-o", "pasps.policy.options.late_cost=1", "-o", "pasps.policy.options.replica_cost=0.1")
+
+
+def test_what_says_nothing_to_a_policy_is_told_as_in_a_run(
+    shop: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", str(shop), "--trace", str(trace), *ETS, *SMALL, "--rows", "12", "--predictor", "none"]
+    run = tmp_path / "run"
+    assert main([*words, "--policy", "pasps", *PRICES, "--run-dir", str(run)]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*words, "--compare", "static,static:8", "-o", "pasps.target.utilisation=0.5"]) == 0
+    told = "configuration key 'pasps.target.utilisation' says nothing to policy 'static'"
+    assert capsys.readouterr().err.splitlines() == [f"pasps simulate: {told}"]
+    assert main(["whatif", str(run), "--policy", "static", "--target", "0.5"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"pasps whatif: {told}"]
+    nothing = "configuration key 'pasps.target.utilisation' says nothing: late_cost and replica_cost say what is wanted"
+    assert nothing in refused([*words, "--compare", "pasps@0.9", *PRICES], capsys)
+    assert nothing in refused([*words, *PRICES, "-o", "pasps.target.utilisation=0.5"], capsys)
+    assert nothing in refused(["whatif", str(run), "--target", "0.9"], capsys)
+    assert nothing in refused(["whatif", str(run), "--compare", "pasps@0.5"], capsys)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +310,7 @@ def test_what_rlearning_is_to_do_is_learned_and_tried(shop: Path, trace: Path, t
         (["--compare", "rlearning:"], "--compare rlearning:: policy 'rlearning' asks nobody for forecasts"),
         (["--train", "no/such/directory/table.json"], "--train no/such/directory/table.json: expected a file to write"),
         (["--train", "."], "--train .: expected a file to write"),
+        (["--overwrite"], "--overwrite is for the table of --train"),
         (["--passes", "3"], "--passes says how often --train goes through the trace"),
         (["--policy", "static", "-o", "pasps.policy.options.table=x"], "is no option of policy 'static'"),
     ],

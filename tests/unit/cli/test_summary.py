@@ -54,6 +54,13 @@ def test_what_is_left_and_lost_is_named() -> None:
     assert "workers    2 lost and started again" in text
 
 
+def test_what_was_due_and_never_got_in_is_told_where_a_spout_knows_it() -> None:
+    text = summary_text(outcome(Ended.DURATION, numbers={"backlog": 2268}))
+    assert "backlog    2,268 events were due and not emitted when it ended" in text.splitlines()
+    for none in ({}, {"numbers": {"backlog": 0}}):
+        assert "backlog" not in summary_text(outcome(Ended.DURATION, **none))
+
+
 def test_it_says_that_numbers_are_missing() -> None:
     missing = "incomplete a live worker did not answer in time, so its numbers are those that it told last"
     assert missing in summary_text(outcome(complete=False)).splitlines()
@@ -144,4 +151,11 @@ def test_that_all_workers_are_started_anew_is_in_the_line_and_at_the_end_how_oft
     assert "restarts   1 by a plan; the spouts were silent for 500 ms" in once
     assert "lost       12 untracked tuples went with workers that were started anew" in once
     assert "restarts" not in summary_text(outcome())
-    assert summary_object(outcome())["restarts"] == {"count": 0, "waited": 0.0, "silent": 0.0, "replayed": 0, "dropped": 0, "lost": 0}
+    none = {"count": 0, "waited": 0.0, "silent": 0.0, "replayed": 0, "dropped": 0, "lost": 0, "called_off": 0}
+    assert summary_object(outcome())["restarts"] == none
+
+
+def test_a_restart_that_was_called_off_is_told_at_the_end() -> None:
+    text = summary_text(outcome(restarts=Restarts(called_off=1))).splitlines()
+    assert "restarts   1 called off: the spouts were silent already, and no worker had ended yet" in text
+    assert sum(line.startswith("restarts") for line in text) == 1

@@ -11,7 +11,7 @@ import pytest
 from pasps.control.decision_log import Record, read, replayed, written
 from pasps.control.plan import Plan
 from pasps.control.policies import BUILT_IN, INTERVAL, Needs, Policy, option
-from pasps.control.policies.options import ignored
+from pasps.control.policies.options import cautions
 from pasps.control.situation import PolicySettings, Situation, TopologyShape
 from pasps.errors import ConfigError, InvalidError
 from tests.unit.control.situations import Bench, bolt, did, due, interval, known, shape, situation
@@ -85,9 +85,76 @@ def test_the_general_keys_fill_options_of_their_meaning_and_own_ones_lie_over_th
 
 def test_general_keys_that_say_nothing_to_a_policy_are_named() -> None:
     general = PolicySettings(target_utilisation=0.7, static_replicas=4)
-    assert ignored(BUILT_IN["pasps"].options, general) == ["pasps.static.replicas"]
-    assert ignored(BUILT_IN["static"].options, general) == ["pasps.target.utilisation"]
-    assert ignored(BUILT_IN["pasps"].options, PLAIN) == []
+    assert cautions_of("pasps", general) == ["configuration key 'pasps.static.replicas' says nothing to policy 'pasps'"]
+    assert cautions_of("static", general) == ["configuration key 'pasps.target.utilisation' says nothing to policy 'static'"]
+    assert cautions_of("pasps", PLAIN) == []
+
+
+def cautions_of(policy: str, settings: PolicySettings, **given: Any) -> list[str]:
+    return cautions(policy, BUILT_IN[policy].configured(settings, given), settings, given)
+
+
+PRICES = {"late_cost": 1.0, "replica_cost": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "given", "key"),
+    [
+        (PLAIN, {"target": 0.3}, "pasps.policy.options.target"),
+        (PolicySettings(target_utilisation=0.3), {}, "pasps.target.utilisation"),
+        (PolicySettings(target_utilisation=0.9), {}, "pasps.target.utilisation"),
+    ],
+)
+def test_a_target_beside_prices_is_refused_under_the_key_that_set_it(settings: PolicySettings, given: dict[str, Any], key: str) -> None:
+    said = f"policy 'pasps': configuration key '{key}' says nothing: late_cost and replica_cost say what is wanted; leave it out"
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        BUILT_IN["pasps"].configured(settings, {**PRICES, **given})
+    assert BUILT_IN["pasps"].configured(settings, given).target == (given.get("target") or settings.target_utilisation)
+
+
+def test_what_a_record_has_of_options_is_taken_again_though_it_has_those_that_nobody_set() -> None:
+    options = BUILT_IN["pasps"].configured(PLAIN, PRICES)
+    assert BUILT_IN["pasps"].configured(PLAIN, vars_of(options)) == options
+
+
+def vars_of(options: Any) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in BUILT_IN["pasps"].keys}
+
+
+def test_a_target_beside_a_latency_is_said_to_be_only_where_it_begins() -> None:
+    begins = "tells policy 'pasps' only where it begins: it finds what keeps latency_target"
+    given = {"latency_target": 1.0, "target": 0.5}
+    assert cautions_of("pasps", PLAIN, **given) == [f"configuration key 'pasps.policy.options.target' {begins}"]
+    general = PolicySettings(target_utilisation=0.5)
+    assert cautions_of("pasps", general, latency_target=1.0) == [f"configuration key 'pasps.target.utilisation' {begins}"]
+    assert cautions_of("pasps", PLAIN, latency_target=1.0) == []
+    assert cautions_of("pasps", general) == []
+
+
+def test_an_option_may_have_the_name_of_what_options_say_besides() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        without: bool = False
+        cautions: int = 3
+
+    policy = Policy("own", "", seen, Own)
+    options = policy.configured(PLAIN, {"without": True})
+    assert cautions("own", options, PLAIN, {"without": True}) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "given", "said"),
+    [
+        ("incremental", {"high": 0.2}, "'pasps.policy.options.high' is 0.2, below low, which is 0.3; expected high to be at least low"),
+        ("incremental", {"low": 0.9}, "'pasps.policy.options.high' is 0.8, below low, which is 0.9"),
+        ("ra-sps", {"overloaded": 0.2}, "'pasps.policy.options.overloaded' is 0.2, below underloaded, which is 0.3"),
+        ("ra-sps", {"underloaded": 0.8}, "'pasps.policy.options.overloaded' is 0.7, below underloaded, which is 0.8"),
+    ],
+)
+def test_thresholds_that_are_the_wrong_way_round_are_refused(policy: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        BUILT_IN[policy].configured(PLAIN, given)
+    assert BUILT_IN[policy].configured(PLAIN, {**given, **dict.fromkeys(given, 0.5)}) is not None
 
 
 def of(**fields: Any) -> type:

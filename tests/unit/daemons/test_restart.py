@@ -314,6 +314,28 @@ async def _after(seconds: float, act: Callable[[], None]) -> None:
     act()
 
 
+def test_who_ends_the_topology_need_not_wait_until_a_silence_is_over() -> None:
+    bench = Bench(wait=0.0, silence=60.0)
+    acts, _, took = bench.run({"wide": 2}, lambda: _after(10.0, lambda: bench.restart.withhold("the topology is drained")))
+    assert (acts["wide"].outcome, took) == (Outcome.DONE, Restarted(0.0, 10.0))
+    assert bench.restart.so_far == Restarts(1, 0.0, 10.0)
+    other = Bench(wait=0.0, silence=60.0)
+
+    async def drain() -> None:
+        await asyncio.sleep(10.0)
+        with other.restart.withheld("the topology is drained"):
+            pass
+
+    assert other.run({"wide": 2}, drain)[2] == Restarted(0.0, 60.0), "it goes on after that drain"
+
+
+def test_those_that_were_called_off_are_counted_and_those_that_never_began_are_not() -> None:
+    bench = Bench()
+    bench.run({"wide": 2}, lambda: _after(10.0, lambda: bench.restart.withhold("the topology is drained")))
+    bench.run({"wide": 2})
+    assert bench.restart.so_far == Restarts(called_off=1)
+
+
 def test_none_begins_while_it_is_drained_and_the_next_one_after_that_does() -> None:
     bench = Bench(wait=1.0)
     with bench.restart.withheld("the topology is drained"):
@@ -475,23 +497,60 @@ def test_when_nobody_comes_back_the_act_failed_and_all_are_repaired() -> None:
 
 
 @pytest.mark.parametrize("moment", [10.0, 30.2, 31.0, 32.0])
-def test_who_gives_it_up_halfway_leaves_a_topology_that_is_repaired(moment: float) -> None:
+def test_who_gives_it_up_halfway_leaves_a_topology_that_is_repaired_and_hears_what_became_of_it(moment: float) -> None:
     bench = Bench()
 
-    async def body() -> None:
+    async def body() -> Any:
         task = asyncio.ensure_future(bench.restart.carry_out({"wide": 2}, ()))
         await asyncio.sleep(moment)
         task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
+        return await task
 
-    run_virtually(bench.clock, body())
+    acts, version, took = run_virtually(bench.clock, body())
     assert (bench.restart.under_way, bench.restart.asleep, bench.spouts[-1][1]) == ("", False, True)
     assert not bench.joining.locked()
     assert not bench.publisher.lock.locked()
     lives = set(bench.publisher.table.workers)
     assert lives | set(bench.revived) == {"w0", "w1"}
     assert bool(lives) is (moment < 30.0)
+    assert version == bench.publisher.table.version
+    if moment < 30.0:
+        assert (acts, took) == ({"wide": Act(1, 2, 1, Outcome.FAILED, "the topology ended before all workers were started anew")}, None)
+        assert bench.restart.so_far == Restarts(called_off=1)
+    else:
+        assert (acts, took) == (
+            {"wide": Act(1, 2, 1, Outcome.FAILED, "the topology ended before all workers were started anew")},
+            Restarted(30.0, moment - 30.0),
+        )
+        assert bench.restart.so_far == Restarts(1, 30.0, moment - 30.0)
+
+
+def test_who_gives_it_up_in_the_silence_after_it_hears_that_it_was_done() -> None:
+    bench = Bench(wait=0.0, silence=60.0)
+    bench.workers.last = {"w0": counts("w0", 7, 20, b"ninety")}
+
+    async def body() -> Any:
+        task = asyncio.ensure_future(bench.restart.carry_out({"wide": 2}, ()))
+        await asyncio.sleep(10.0)
+        task.cancel()
+        return await task
+
+    acts, _, took = run_virtually(bench.clock, body())
+    assert (acts, took) == ({"wide": Act(1, 2, 2, Outcome.DONE)}, Restarted(0.0, 10.0, 7, 20))
+    assert bench.restart.so_far == Restarts(1, 0.0, 10.0, 7, 20)
+
+
+def test_what_was_under_way_when_it_was_given_up_between_workers_is_counted() -> None:
+    bench = Bench(wait=0.0)
+    bench.workers.last = {"w0": counts("w0", 7, 20, b"ninety")}
+
+    async def body() -> Any:
+        task = asyncio.ensure_future(bench.restart.carry_out({"wide": 2}, ()))
+        await asyncio.sleep(CLOSE + 0.5)
+        task.cancel()
+        return await task
+
+    assert run_virtually(bench.clock, body())[2] == Restarted(0.0, 1.0, 7, 20)
 
 
 def test_what_nobody_has_thought_of_leaves_one_too(monkeypatch: pytest.MonkeyPatch) -> None:

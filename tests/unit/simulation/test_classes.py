@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from pasps import Grouping
 from pasps.activation import with_active
 from pasps.api.groupings import Kind
+from pasps.control.settings import RestartSettings
+from pasps.control.situation import PolicySettings
 from pasps.errors import GroupingError, InvalidError
 from pasps.groupings import Carrying, GroupingType, Pick, Receiver, Row, Sender, TargetView, by_target
 from pasps.groupings.osg import OsgSplitter, State
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph, GraphBolt, with_classes
 from pasps.simulation.model import Model
+from pasps.simulation.run import Order, simulate
 from tests.unit.simulation.graphs import PARCELS, bolt, graph, model, ran
 
 SHARES = (0.7, 0.2, 0.1)
@@ -206,6 +209,25 @@ def test_what_they_raise_ends_the_simulation_in_their_name(splitter: Any, observ
     of = GroupingType("mine", "a test's own", splitter, observer=observer, takes_fields=True)
     with pytest.raises(GroupingError, match=r"component 'a', stream 'default' of 's.*': in simulation " + said):
         ran(classed(Grouping.of(of, "kind"), execution), at(0.9, seconds=10))
+
+
+@pytest.mark.parametrize("policy", ["static", "pasps", "ds2"])
+@pytest.mark.parametrize("way", ["pool", "restart"])
+def test_a_run_ends_with_it_at_once_and_nothing_is_said_besides(
+    policy: str, way: Literal["pool", "restart"], caplog: pytest.LogCaptureFixture
+) -> None:
+    of = GroupingType("mine", "a test's own", OnceSpoilt, observer=Counting, takes_fields=True)
+    settings = PolicySettings(interval_seconds=2.0, reconfigure=way)
+    told: list[float] = []
+    with pytest.raises(GroupingError, match="once"):
+        simulate(
+            classed(Grouping.of(of, "kind")),
+            Arrivals((10,) * 100),
+            Order(policy, settings=settings, restart=RestartSettings(1.0)),
+            progress=told.append,
+        )
+    assert max(told) <= 0.1, "the fiftieth event came with the fifth second, and spouts may be silent for two"
+    assert caplog.records == []
 
 
 def test_who_goes_on_all_the_same_is_told_again() -> None:

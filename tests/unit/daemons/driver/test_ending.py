@@ -65,5 +65,5 @@ def test_the_last_reports_are_in_it() -> None:
 def test_how_often_plans_had_all_workers_started_anew_is_in_it() -> None:
     summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyMaster", Master(0)), "")
     assert json.loads(encoded_summary(summary))["restarts"] == {
-        "count": 2, "waited": 60.0, "silent": 1.5, "replayed": 17, "dropped": 0, "lost": 0,
+        "count": 2, "waited": 60.0, "silent": 1.5, "replayed": 17, "dropped": 0, "lost": 0, "called_off": 0,
     }  # fmt: skip
