@@ -167,7 +167,7 @@ def _report(comparison: Comparison, plans: Sequence[RunPlan], options: argparse.
     if options.markdown:
         options.markdown.write_text(text + "\n")
     if options.save and rows:
-        for path in save(comparison, plans, options.repeat, options.draw, options.save):
+        for path in save(comparison, plans, options.repeat, options.draw, options.save, options.title):
             print(f"written: {path}")
 
 
@@ -222,6 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, metavar="DIR", help="where runs are kept (default: $PASPS_HOME/elastic, else in the system's temporary files)")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     add("--save", type=Path, metavar="DIR", help="write the table as JSON and the figures there; needs matplotlib")
+    add("--title", help="of the figures (default: the trace's name)")
     add("--draw", type=_words, default=["static-8", "pa-sps-basic@1s", "pasps-0.9"], metavar="A,B", help="whose replicas are drawn")
     add("--quick", action="store_true", help="does it run? three runs of 60 rows, a quarter of a second each")
     return parser

@@ -18,7 +18,9 @@ from pasps.control.run_log import Sample
 from pasps.report.run_files import RunFiles
 
 
-def save(comparison: Comparison, plans: Sequence[RunPlan], repeats: int, drawn: Sequence[str], directory: Path) -> list[Path]:
+def save(
+    comparison: Comparison, plans: Sequence[RunPlan], repeats: int, drawn: Sequence[str], directory: Path, title: str | None = None
+) -> list[Path]:
     """Write them; `drawn` are the runs whose replicas are drawn, as far as they were made. Returns the files.
 
     Raises:
@@ -26,7 +28,7 @@ def save(comparison: Comparison, plans: Sequence[RunPlan], repeats: int, drawn: 
     """
     drawings = importlib.import_module("benchmarks.elasticity.drawings")
     directory.mkdir(parents=True, exist_ok=True)
-    name, title, rows = comparison.directory.name, comparison.prepared.name, comparison.rows(plans, repeats)
+    name, title, rows = comparison.directory.name, title or comparison.prepared.name, comparison.rows(plans, repeats)
     table = {**_table(comparison, rows), "commits": comparison.commits(plans, repeats)}
     made = {directory / f"{name}.json": (json.dumps(table, indent=1) + "\n").encode()}
     made[directory / f"{name}-latency.png"] = cast("bytes", drawings.latency_against_saved(title, rows))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from benchmarks.elasticity.traces import Prepared
-from benchmarks.elasticity.verdict import Row
+from benchmarks.elasticity.verdict import STEADY, Row
 from pasps.control.run_log import Sample
 from pasps.report.canvas import (
     BLUE,
@@ -45,7 +45,14 @@ def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
     figure = Figure(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    points = [(row, row.numbers.saved, row.numbers.mean) for row in rows if row.numbers.saved is not None and row.numbers.mean is not None]
+    told = [(row, row.numbers.saved, row.numbers.mean) for row in rows if row.numbers.saved is not None and row.numbers.mean is not None]
+    # as a point of its own it would push all that is to be compared into a corner
+    points = [point for point in told if point[0].name != STEADY] or told
+    for row, _, mean in told:
+        if row.name == STEADY and len(points) < len(told):
+            axes.axhline(mean, color=QUIET, linewidth=1.0, linestyle="dashed", zorder=0)
+            place = (0.01, mean)
+            axes.annotate(f"{row.name}, saves nothing", place, xycoords=("axes fraction", "data"), fontsize=8, color=QUIET, va="bottom")
     ours = sorted((saved, mean) for row, saved, mean in points if row.policy == "pasps")
     axes.plot([saved for saved, _ in ours], [mean for _, mean in ours], color=BLUE, linewidth=1.2, zorder=1)
     for row, saved, mean in points:
@@ -54,7 +61,7 @@ def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
         axes.errorbar([saved], [mean], yerr=up and min(up, 0.9 * mean), xerr=across, color=colour, linewidth=0.9, zorder=1)
         axes.scatter([saved], [mean], color=_COLOURS.get(row.policy, INK), marker=_MARKS.get(row.policy, "o"), s=26, zorder=2)
     if points:
-        seconds_axis(axes, min(mean for _, _, mean in points), max(mean for _, _, mean in points))
+        seconds_axis(axes, min(mean for _, _, mean in told), max(mean for _, _, mean in points))
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.margins(x=0.12)
     axes.grid(color=FAINT, linewidth=0.7)

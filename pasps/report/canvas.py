@@ -35,6 +35,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 0.7, 1.25, 0.62, 0.5
 _GAP_FACTOR = 6.0
 _MOST_NAME = 15
 _LINE_INCHES = 0.18
+_FEW_TIMES = 4
 _MANY_TIMES = 200.0
 
 
@@ -137,7 +138,8 @@ def seconds_axis(axes: Axes, least: float, most: float) -> None:
     axes.set_yscale("log")
     low, high = least / 1.3, most * 1.3
     axes.set_ylim(low, high)
-    axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0,) if high / low > _MANY_TIMES else (1.0, 2.0, 5.0), numticks=12))
+    subs = (1.0,) if high / low > _MANY_TIMES else (1.0, 2.0, 5.0) if high / low > _FEW_TIMES else (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0)
+    axes.yaxis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds_text(value).replace(".0 ", " ")))
 

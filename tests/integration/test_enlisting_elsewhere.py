@@ -70,7 +70,7 @@ def challenge(identity: Identity) -> bytes:
         (b"HTTP/1.1 400 Bad Request\r\n", ProtocolError, "expected the handshake of a peer"),
         (framed(b"\xff\n"), ProtocolError, "expected the CHALLENGE"),
         (b"x" * 5000 + b"\n", ProtocolError, "expected the handshake of a peer"),
-        (framed(b"PASPS\0\1\5no"), AuthenticationError, r"place w0: .*peer refused: no"),
+        (framed(b"PASPS" + handshake.VERSION.to_bytes(2, "big") + b"\5no"), AuthenticationError, r"place w0: .*peer refused: no"),
         (challenge(Identity("enlisting", "gate", 0)), BrokenError, r"place w0: .*"),
         (challenge(Identity("enlisting", "w7", 0)), AuthenticationError, "expected worker 'gate' at this address"),
         (challenge(Identity("words", "gate", 0)), AuthenticationError, "expected a worker of topology"),

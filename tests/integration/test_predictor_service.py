@@ -37,10 +37,12 @@ def is_whole(service: Service) -> bool:
 
 def test_every_model_predicts(service: Service) -> None:
     names = [model["name"] for model in service.call("GET", "/v1/models")[1] if model["about"]]
-    assert len(names) == 19 + 2 * (find_spec("statsforecast") is not None)
+    assert len(names) == 21 + 2 * (find_spec("statsforecast") is not None)
     for name in names:
         status, answer = service.predict(name, SAMPLES, 30)
-        assert (status, len(answer["predictions"]), answer["warnings"]) == (200, 30, [])
+        assert (status, len(answer["predictions"])) == (200, 30)
+        # the published ones do what their authors' do, which goes below nothing where little comes
+        assert answer["warnings"] == [] or name.endswith("-published")
         assert answer["total"] == pytest.approx(sum(answer["predictions"]))
         assert service.predict(name, SAMPLES, 30)[1]["predictions"] == answer["predictions"]
 
