@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.elasticity.one_run import Ending, Order, command_of, run
+from benchmarks.elasticity.one_run import LINE, Ending, Order, command_of, run
 from benchmarks.elasticity.outcomes import Numbers, Result, finished, margins_of, mean_numbers, numbers_of, problem_of, write_result
 from benchmarks.elasticity.plans import LINE_BOLTS, RunPlan, Setup
 from benchmarks.elasticity.traces import Prepared, write_trace
@@ -44,11 +44,12 @@ def turns_of(plans: Sequence[RunPlan], repeats: int) -> list[Turn]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared, and where it is kept: `directory` is this trace's own."""
+    """What is compared, and where it is kept: `directory` is this trace's and this topology's own."""
 
     prepared: Prepared
     setup: Setup
     directory: Path
+    topology: Path = LINE
 
     @property
     def seconds(self) -> float:
@@ -84,7 +85,7 @@ class Comparison:
         files = {"trace.file": str(self.directory / "trace.csv"), "line.counts.dir": str(place / "ids")}
         options = {**self.setup.options(), **turn.plan.options, **files}
         at_start = dict.fromkeys(LINE_BOLTS, turn.plan.at_start)
-        return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start))
+        return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start, self.topology))
 
     def make(self, turn: Turn, progress: Callable[[float], None], stopped: Callable[[], bool] = lambda: False) -> Result:
         """Run it anew; blocks until it is over, or `stopped`. What an interrupted run left is removed first."""

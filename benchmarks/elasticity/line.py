@@ -1,6 +1,7 @@
 """Four bolts in a line, each waiting a set time for every tuple, behind a spout that replays a trace; `pasps run` loads this file.
 
-Keys of its own: `line.wait.millis`, and `line.counts.dir` for the ids that reach the end (see `id_counts`); `trace.*` for the trace.
+Keys of its own: `line.wait.millis`, which `line.wait.millis.<bolt>` overrides for one of them; `line.counts.dir` for the ids
+that reach the end (see `id_counts`); and `trace.*` for the trace.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Waiting(Bolt):
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         """Read how long."""
-        self.wait_seconds = float(conf["line.wait.millis"]) / 1000
+        self.wait_seconds = float(conf.get(f"line.wait.millis.{ctx.component_id}", conf["line.wait.millis"])) / 1000
 
     def process(self, tup: Tuple) -> None:
         """Wait, and hand the id on."""

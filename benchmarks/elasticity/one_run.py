@@ -33,18 +33,22 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is run: what is not done by `seconds` after its start is left undone; `at_start` are active replicas by bolt."""
+    """What is run: what is not done by `seconds` after its start is left undone; `at_start` are active replicas by bolt.
+
+    `topology` is a file with bolts as those of the line, and by their names.
+    """
 
     run_directory: Path
     seconds: float
     workers: int
     options: Mapping[str, str]
     at_start: Mapping[str, int]
+    topology: Path = LINE
 
 
 def command_of(order: Order) -> list[str]:
-    """`pasps run` of the line."""
-    words = [sys.executable, "-m", "pasps", "run", str(LINE), "--run-dir", str(order.run_directory), "--json", "--no-tty"]
+    """`pasps run` of it."""
+    words = [sys.executable, "-m", "pasps", "run", str(order.topology), "--run-dir", str(order.run_directory), "--json", "--no-tty"]
     words += ["--workers", str(order.workers), "--duration", f"{order.seconds:g}", "--drain-timeout", "0"]
     for bolt, count in order.at_start.items():
         words += ["--scale", f"{bolt}={count}"]

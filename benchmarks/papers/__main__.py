@@ -1,6 +1,7 @@
 """`python -m benchmarks.papers TABLE|all`: a table or figure of a paper beside ours, with a verdict by rules that were fixed beforehand.
 
-Simulated at full length. What was simulated is kept in --cache, so that another table, or what was interrupted, makes only what is missing.
+Simulated at full length, but for --live. What was made is kept in --cache, so that another table, or what was interrupted, makes only
+what is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from benchmarks.machine import machine
-from benchmarks.papers import ahead, bgelasor, dabs, pa_sps, presps, thesis
+from benchmarks.papers import ahead, bgelasor, dabs, live, pa_sps, presps, thesis
 from benchmarks.papers.curves import MissingError
 from benchmarks.papers.drawings import draw
 from benchmarks.papers.inputs import DATA_VARIABLE
@@ -38,7 +39,7 @@ ALL = "all"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Simulate and print; exit code 2 when something that is needed cannot be had."""
+    """Make and print; exit code 2 when something that is needed cannot be had, 1 when a live run came to nothing."""
     wanted = _parser().parse_args(arguments)
     if wanted.list:
         width = max(map(len, EXPERIMENTS))
@@ -48,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = chosen_of(wanted.tables)
         if wanted.data is None:
             raise MissingError(f"no folder of inputs and published curves; give it with --data or in {DATA_VARIABLE}")
+        if wanted.live:
+            tables = list(live.INPUTS) if ALL in wanted.tables else chosen
+            return 0 if live.made(tables, wanted.data, wanted.cache / "live", wanted.seconds) else 1
         lab = Laboratory(wanted.data, wanted.cache, wanted.processes, wanted.seeds)
         reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure) for name in chosen}
     except MissingError as error:
@@ -104,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--cache", type=Path, default=cache, metavar="DIR", help=f"where each run is kept as JSON (default: {cache})")
     add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")
     add("--seeds", type=int, default=5, metavar="N", help="repetitions of what is random in a training (default: 5)")
+    add("--live", action="store_true", help="run what fits in real time, scaled to two cores: " + ", ".join(live.INPUTS))
+    add("--seconds", type=int, default=live.SECONDS, metavar="S", help="of each live run (default: %(default)s)")
     add("--figure", type=Path, metavar="DIR", help="draw our curves over the published ones, as PNGs there")
     add("--json", type=Path, metavar="FILE", help="all verdicts")
     return parser

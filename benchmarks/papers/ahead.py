@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.papers import dabs, thesis
+from benchmarks.papers.applications import APPLICATIONS
 from benchmarks.papers.curves import INPUT, drawn_start, read_figure
 from benchmarks.papers.inputs import read_rows
 from benchmarks.papers.pa_sps import DATASETS, Dataset, complex_runs, linear_start, other_runs, run_of, storm_runs
@@ -81,7 +82,9 @@ def _hour(lab: Laboratory) -> Contest:
 
 
 def _dabs(figure: dabs.Figure, lab: Laboratory) -> Contest:
-    return Contest(f"{figure.stream}, {figure.application}", 2 * dabs.POOL, dabs.runs_of(figure, lab))
+    runs = dabs.runs_of(figure, lab)
+    bolts = len(APPLICATIONS[figure.application].edges)
+    return Contest(f"{figure.stream}, {figure.application}", bolts * dabs.pool_of(figure), runs)
 
 
 CONTESTS: Mapping[str, Callable[[Laboratory], Contest]] = {
@@ -89,7 +92,7 @@ CONTESTS: Mapping[str, Callable[[Laboratory], Contest]] = {
     "complex": _branches,
     "gaussian": _gaussian,
     "hour": _hour,
-    **{each.stream: partial(_dabs, each) for each in dabs.FIGURES},
+    **{each.stream if each in dabs.INSENSITIVE else each.name: partial(_dabs, each) for each in dabs.FIGURES},
 }
 
 

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from benchmarks.osg import shares_of
+from pasps.api.blueprint import Execution
+from pasps.api.groupings import Grouping, GroupingSpec
 from pasps.control.situation import BoltShape, TopologyShape
-from pasps.simulation.graph import Graph, GraphBolt, GraphEdge
+from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.graph import Graph, GraphBolt, GraphEdge, with_classes
+from pasps.simulation.model import Detail
 
 SPOUT = "spout"
 WARM = 0.55
 """Of et_i as the published controller had it from the first minute of a cold run: what an event really takes later."""
 _ENDLESS = 10**9
 """The published topologies let a million tuples wait; nothing is held back or lost."""
+
+
+SKEW = 1.5
+"""Of the values that a sensitive bolt is sensitive to: DABS-Storm's."""
+OSG_WINDOW = 100
+"""Tuples between two looks at a sketch. The default of 1,024 would be half a minute of these streams, and a topology that is restarted
+more often than that would never have one."""
+GROUPINGS: Mapping[str, GroupingSpec] = {
+    "shuffle": Grouping.SHUFFLE,
+    "load-aware": Grouping.LOAD_AWARE,
+    "OSG": Grouping.osg("value", window=OSG_WINDOW),
+}
+"""Of the edge to a sensitive bolt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +46,46 @@ class Application:
     """Bolts in topological order, with what feeds them, and et_i in seconds as its authors' controller had it.
 
     Events are simulated in so many `parcels` a second: what waits for less than a parcel takes cannot be told.
+    `computes`: these bolts use CPU, on workers with a core each, `cores` of them; all others wait, as if each replica had a core.
+    `sensitive`: what this bolt takes goes by the value of an event, which follows Zipf's law; then every event is simulated for itself.
     """
 
     edges: Mapping[str, Sequence[Edge]]
     et_seconds: Mapping[str, float]
     warm: float = WARM
     parcels: float = 20.0
+    computes: frozenset[str] = frozenset()
+    cores: int = 2
+    sensitive: str = ""
 
-    def graph(self, name: str, pool: int, start: int) -> Graph:
-        """With so many replicas of each bolt at most and at the start; each has a core of its own, as 56 cores had room for them."""
-        bolts = tuple(
-            GraphBolt(
-                bolt,
-                tuple(GraphEdge(edge.source, _stream(bolt), edge.share) for edge in edges),
-                self.et_seconds[bolt] * self.warm,
-                pool,
-                start,
-                "thread",
-            )
+    def graph(self, name: str, pool: int, start: int, grouping: str = "") -> Graph:
+        """With so many replicas of each bolt at most and at the start. `grouping`: of `GROUPINGS`, for the sensitive bolt's edges."""
+        bolts = tuple(self._bolt(bolt, pool, start, grouping) for bolt in self.edges)
+        shapes = tuple(
+            BoltShape(bolt, pool, tuple(edge.source for edge in edges), waits=bolt not in self.computes)
             for bolt, edges in self.edges.items()
         )
-        shapes = tuple(BoltShape(bolt, pool, tuple(edge.source for edge in edges), waits=True) for bolt, edges in self.edges.items())
-        return Graph(name, {SPOUT: 1}, bolts, workers=1, cores=2, buffer=_ENDLESS, shape=TopologyShape((SPOUT,), shapes))
+        workers = self.cores if self.computes else 1
+        return Graph(name, {SPOUT: 1}, bolts, workers=workers, cores=self.cores, buffer=_ENDLESS, shape=TopologyShape((SPOUT,), shapes))
+
+    def _bolt(self, bolt: str, pool: int, start: int, grouping: str) -> GraphBolt:
+        kind = GROUPINGS[grouping] if grouping and bolt == self.sensitive else Grouping.LOAD_AWARE
+        edges = tuple(GraphEdge(edge.source, _stream(bolt), edge.share, kind) for edge in self.edges[bolt])
+        execution: Execution = "inline" if bolt in self.computes else "thread"
+        # as in Storm: what was given to a replica waits for it
+        return GraphBolt(bolt, edges, self.et_seconds[bolt] * self.warm, pool, start, execution, shared_queues=not self.sensitive)
+
+    def with_values(self, graph: Graph) -> Graph:
+        """The same with events that differ, where a bolt is sensitive; what one takes in the mean stays."""
+        if not self.sensitive:
+            return graph
+        shares = shares_of(SKEW)
+        one = self.et_seconds[self.sensitive] * self.warm * sum(shares) / sum(share * value for value, share in enumerate(shares, 1))
+        return with_classes(graph, shares, {self.sensitive: [one * value for value in range(1, len(shares) + 1)]})
+
+    def detail(self, arrivals: Arrivals) -> Detail:
+        """How fine it is simulated."""
+        return Detail(max(1.0, arrivals.peak_rate), exact=True) if self.sensitive else Detail(self.parcels, exact=False)
 
 
 def _stream(bolt: str) -> str:
@@ -82,4 +118,53 @@ as in the published code. Where branches meet, parcels wait for each other, so t
 INSENSITIVE = Application({"insensitive": [Edge(SPOUT)], "finalize": [Edge("insensitive")]}, {"insensitive": 3e-3, "finalize": 0.3e-3}, 1.0)
 """DABS-Storm's simple topology; its paper says nothing of what an event costs, so this is ours."""
 
-APPLICATIONS = {"linear": LINEAR, "complex": COMPLEX, "insensitive": INSENSITIVE}
+CLUSTER_CORES = 18
+"""Of DABS-Storm's nine machines."""
+INSENSITIVE_CPU = replace(INSENSITIVE, computes=frozenset({"insensitive", "finalize"}), cores=CLUSTER_CORES)
+"""The same, whose bolts compute."""
+
+_PASSING, _STORING, _SENSITIVE = 1e-3, 5e-3, 30e-3
+SENSITIVE = Application(
+    {"sensitive": [Edge(SPOUT)], "finalize": [Edge("sensitive")]},
+    {"sensitive": _SENSITIVE, "finalize": _STORING},
+    1.0,
+    computes=frozenset({"sensitive"}),
+    cores=CLUSTER_CORES,
+    sensitive="sensitive",
+)
+"""DABS-Storm's simple sensitive topology, as topologies/simple_sensitive. Costs are ours again, ten times those of the insensitive one
+for a tenth of the events, so that every event can be simulated for itself."""
+
+_KEPT = 0.75
+SENSITIVE_COMPLEX = Application(
+    {
+        "dispatcher": [Edge(SPOUT)],
+        "city_finder": [Edge("dispatcher", _KEPT)],
+        "city_analyzer": [Edge("city_finder")],
+        "age_finder": [Edge("dispatcher", _KEPT)],
+        "age_analyzer": [Edge("age_finder")],
+        "persister": [Edge("city_analyzer", _KEPT), Edge("age_analyzer", _KEPT)],
+    },
+    {
+        "dispatcher": _PASSING,
+        "city_finder": _SENSITIVE,
+        "city_analyzer": _PASSING,
+        "age_finder": _PASSING,
+        "age_analyzer": _PASSING,
+        "persister": _STORING,
+    },
+    1.0,
+    computes=frozenset({"dispatcher", "city_finder", "city_analyzer", "age_finder", "age_analyzer"}),
+    cores=CLUSTER_CORES,
+    sensitive="city_finder",
+)
+"""DABS-Storm's complex sensitive topology, as topologies/complex_sensitive: two branches, of which one is dear."""
+
+APPLICATIONS = {
+    "linear": LINEAR,
+    "complex": COMPLEX,
+    "insensitive": INSENSITIVE,
+    "insensitive, computing": INSENSITIVE_CPU,
+    "simple sensitive": SENSITIVE,
+    "complex sensitive": SENSITIVE_COMPLEX,
+}

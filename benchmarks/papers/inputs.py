@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.papers.curves import INPUT, MissingError, read_figure
@@ -45,12 +46,15 @@ def _drawn(folder: Path, name: str) -> list[float]:
 
 
 _LOW, _HIGH = 300.0, 3_000.0
+PLATEAU = 420, 780
+"""Seconds of the progressive stream at its highest."""
 
 
 def progressive() -> list[float]:
     """DABS-Storm's first stream: a large increase, a plateau, a decrease. Its paper draws it without numbers; these are ours."""
+    begin, end = PLATEAU
     up = [_LOW + (_HIGH - _LOW) * second / 300 for second in range(300)]
-    return [_LOW] * 120 + up + [_HIGH] * 360 + up[::-1] + [_LOW] * 120
+    return [_LOW] * (begin - len(up)) + up + [_HIGH] * (end - begin) + up[::-1] + [_LOW] * 120
 
 
 def erratic() -> list[float]:
@@ -59,4 +63,17 @@ def erratic() -> list[float]:
     return [_LOW + (_HIGH - _LOW) * level for seconds, level in shape for _ in range(seconds)]
 
 
-MADE_UP: dict[str, Callable[[], list[float]]] = {"progressive": progressive, "erratic": erratic}
+SPARSE = 0.1
+"""Of the events, where each of them is simulated for itself."""
+
+
+def _sparse(rows: Callable[[], list[float]]) -> list[float]:
+    return [SPARSE * rate for rate in rows()]
+
+
+MADE_UP: dict[str, Callable[[], list[float]]] = {
+    "progressive": progressive,
+    "erratic": erratic,
+    "progressive-sparse": partial(_sparse, progressive),
+    "erratic-sparse": partial(_sparse, erratic),
+}

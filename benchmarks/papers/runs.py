@@ -30,7 +30,6 @@ from pasps.control.situation import PolicySettings
 from pasps.metrics import Histogram
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.graph import Graph
-from pasps.simulation.model import Detail
 from pasps.simulation.run import Order, simulate
 from pasps.simulation.training import train
 
@@ -46,7 +45,7 @@ class Run:
     `benchmarked`: the controller knows the published et_i, and takes the larger of it and what it measures; else it measures alone.
     `slower`: all bolts take so many times as long, and et_i with them. `replicas` of each bolt at the start. `buffer`: as many tuples
     may wait before a replica, then its senders wait; None: any number. `restart`: changes are Storm's rebalance, with so many seconds
-    of waiting and of silence, and what is on its way is lost; None: replicas of a pool.
+    of waiting and of silence, and what is on its way is lost; None: replicas of a pool. `grouping`: of the edges to a sensitive bolt.
     """
 
     trace: str
@@ -63,6 +62,7 @@ class Run:
     buffer: int | None = None
     slower: float = 1.0
     restart: tuple[float, float] | None = None
+    grouping: str = ""
 
     @property
     def key(self) -> str:
@@ -152,8 +152,8 @@ def simulated(run: Run, rows: Sequence[float]) -> Course:
         tail_seconds=STEP,
         restart=RestartSettings() if run.restart is None else RestartSettings(*run.restart),
     )
-    graph = graph_for(run)
-    found = simulate(graph, arrivals, order, keep, records.append, detail=Detail(application.parcels, exact=False))
+    graph = application.with_values(graph_for(run))
+    found = simulate(graph, arrivals, order, keep, records.append, detail=application.detail(arrivals))
     course = course_of(samples, run)
     return replace(
         course,
@@ -171,8 +171,8 @@ def application_of(run: Run) -> Application:
 
 
 def graph_for(run: Run) -> Graph:
-    """Its application, as it is set up for it."""
-    graph = application_of(run).graph(run.trace, run.pool, run.replicas)
+    """Its application, as it is set up for it; events are all alike."""
+    graph = application_of(run).graph(run.trace, run.pool, run.replicas, run.grouping)
     graph = replace(graph, tracked=run.restart is None)
     return graph if run.buffer is None else replace(graph, buffer=run.buffer)
 

@@ -15,7 +15,7 @@ from benchmarks.papers import runs
 from benchmarks.papers.__main__ import EXPERIMENTS, chosen_of, main
 from benchmarks.papers.applications import APPLICATIONS, COMPLEX, LINEAR
 from benchmarks.papers.curves import MissingError, at_steps, correlation, drawn_start, mean_apart, read_figure, started
-from benchmarks.papers.inputs import MADE_UP, read_rows
+from benchmarks.papers.inputs import MADE_UP, PLATEAU, read_rows
 from benchmarks.papers.report import Column, columns_table
 from benchmarks.papers.runs import Course, Laboratory, Run, simulated
 from benchmarks.papers.verdict import Verdict, counted, of_claim, of_column, of_curve, same_magnitude, same_order
@@ -144,7 +144,13 @@ def test_a_trace_that_cannot_be_read_is_named(text: str | None, tmp_path: Path) 
 def test_made_up_streams_need_no_file(tmp_path: Path) -> None:
     for name in MADE_UP:
         rows = read_rows(tmp_path, name)
-        assert (len(rows), min(rows), max(rows)) == (1200, 300.0, 3000.0)
+        assert len(rows) == 1200
+        assert (min(rows), max(rows)) == ((30.0, 300.0) if name.endswith("sparse") else (300.0, 3000.0))
+
+
+def test_the_plateau_is_where_the_progressive_stream_is_highest(tmp_path: Path) -> None:
+    rows = read_rows(tmp_path, "progressive")
+    assert [second for second, rate in enumerate(rows) if rate == max(rows)] == list(range(*PLATEAU))
 
 
 @pytest.mark.parametrize(("text", "rows"), [("0,input,4\n1,input,6\n", [4, 6]), ("5,input,4\n10,input,6\n", [4] * 5 + [6] * 5)])

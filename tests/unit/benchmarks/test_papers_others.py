@@ -8,16 +8,28 @@ import pytest
 
 from benchmarks.bgelasor import PAPER, Outcome
 from benchmarks.papers.ahead import TARGETS, Offer, best, ours
+from benchmarks.papers.applications import (
+    APPLICATIONS,
+    GROUPINGS,
+    INSENSITIVE,
+    INSENSITIVE_CPU,
+    SENSITIVE,
+    SENSITIVE_COMPLEX,
+    Application,
+)
 from benchmarks.papers.bgelasor import CBA, OPTIMAL, PRICES, SPEA, SREA, errors_of, known, played
-from benchmarks.papers.dabs import FIGURES, Claim, judged
+from benchmarks.papers.dabs import FIGURES, OSG, Claim, Figure, judged, plateau_latency, runs_of
+from benchmarks.papers.inputs import MADE_UP, PLATEAU
 from benchmarks.papers.pa_sps import DATASETS, MODELS, complex_runs, other_runs, run_of, storm_runs
-from benchmarks.papers.runs import Course, Run
+from benchmarks.papers.runs import Course, Laboratory, Run
 from benchmarks.papers.thesis import complex_runs as reactive_complex_runs
 from benchmarks.papers.thesis import pool_runs, reactive_runs
 from benchmarks.papers.verdict import Verdict
+from pasps.api.groupings import Grouping
 from pasps.control.policies import policy_named
 from pasps.control.policies.epochs import cost
 from pasps.control.situation import PolicySettings
+from pasps.simulation.arrivals import Arrivals
 
 # ---- claims
 
@@ -32,13 +44,89 @@ from pasps.control.situation import PolicySettings
     ],
 )
 def test_a_claim_with_a_factor_is_judged_by_what_is_more_than_equal(values: dict[str, float], said: Verdict) -> None:
-    assert judged(Claim("b uses 64 % more than a", "replicas", "a", ["b"], 1.64), values)[0] is said
+    assert judged(Claim("b uses 64 % more than a", "replicas", ["a"], ["b"], 1.64), values)[0] is said
 
 
 def test_a_claim_without_one_is_judged_by_its_direction() -> None:
-    claim = Claim("a is quickest", "latency", "a", ["b", "c"])
+    claim = Claim("a is quickest", "latency", ["a"], ["b", "c"])
     assert judged(claim, {"a": 1.0, "b": 1.1, "c": 2.0})[0] is Verdict.REPRODUCED
     assert judged(claim, {"a": 1.0, "b": 1.0, "c": 2.0})[0] is Verdict.NOT
+
+
+def test_two_must_each_have_less_than_all_others() -> None:
+    claim = Claim("c uses most", "replicas", ["a", "b"], ["c"])
+    assert judged(claim, {"a": 1.0, "b": 2.0, "c": 3.0})[0] is Verdict.REPRODUCED
+    assert judged(claim, {"a": 1.0, "b": 3.5, "c": 3.0})[0] is Verdict.NOT
+
+
+def test_what_is_said_to_be_alike_is_within_a_factor_of_ten() -> None:
+    claim = Claim("all lose alike", "lost", ["a", "b"], [], alike=True)
+    assert judged(claim, {"a": 0.02, "b": 0.15})[0] is Verdict.REPRODUCED
+    assert judged(claim, {"a": 0.01, "b": 0.15})[0] is Verdict.NOT
+    assert judged(claim, {"a": 0.0, "b": 0.15})[0] is Verdict.NOT
+
+
+def test_latency_at_the_plateau_is_of_its_samples_alone() -> None:
+    first, last = (second // 5 for second in PLATEAU)
+    inside = Course((1,), (1.0,), (1.0,), tuple(2.0 if first <= step < last else 9.0 for step in range(240)), 0.0, 0.0, 0)
+    assert plateau_latency(inside) == 2.0
+    assert plateau_latency(Course((1,), (1.0,), (1.0,), (None,) * 240, 0.0, 0.0, 0)) == math.inf
+
+
+class Learned(Laboratory):
+    """A laboratory in which nothing needs to be learnt."""
+
+    def __init__(self) -> None:
+        pass
+
+    def learned(self, run: Run) -> Run:
+        return run
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=[each.name for each in FIGURES])
+def test_a_figure_names_systems_that_there_are(figure: Figure) -> None:
+    runs = runs_of(figure, Learned())
+    named = set(figure.lost).union(*({*claim.less, *claim.more} for claim in figure.claims))
+    assert named <= set(runs)
+    for run in runs.values():
+        assert APPLICATIONS[run.application].graph("x", run.pool, 1, run.grouping).capacity() > max(MADE_UP[run.trace]())
+
+
+def test_all_systems_have_osg_where_values_count_and_each_other_grouping_beside_it() -> None:
+    (figure,) = (each for each in FIGURES if each.number == 14)
+    runs = runs_of(figure, Learned())
+    assert {run.grouping for name, run in runs.items() if "," not in name} == {OSG}
+    assert len(runs) == 3 * len(GROUPINGS)
+
+
+# ---- applications
+
+
+@pytest.mark.parametrize("application", [SENSITIVE, SENSITIVE_COMPLEX])
+def test_values_change_what_one_event_takes_and_not_what_all_take(application: Application) -> None:
+    graph = application.graph("x", 4, 1, OSG)
+    found = application.with_values(graph)
+    before, after = ({bolt.id: bolt for bolt in each.bolts} for each in (graph, found))
+    assert after[application.sensitive].et_seconds == pytest.approx(before[application.sensitive].et_seconds)
+    dearest, cheapest = after[application.sensitive].et_by_class[-1], after[application.sensitive].et_by_class[0]
+    assert dearest == pytest.approx(len(found.classes) * cheapest)
+    assert {edge.grouping for bolt in found.bolts for edge in bolt.inputs if bolt.id != application.sensitive} == {Grouping.LOAD_AWARE}
+    assert {edge.grouping for edge in after[application.sensitive].inputs} == {GROUPINGS[OSG]}
+    assert application.detail(Arrivals.of([30.0, 60.0])).exact
+
+
+def test_events_are_alike_where_no_bolt_looks_at_them() -> None:
+    graph = INSENSITIVE.graph("x", 4, 1)
+    assert INSENSITIVE.with_values(graph) is graph
+    assert not INSENSITIVE.detail(Arrivals.of([30.0])).exact
+
+
+def test_bolts_that_compute_share_the_cores_and_others_have_one_each() -> None:
+    waiting, computing = INSENSITIVE.graph("x", 24, 1), INSENSITIVE_CPU.graph("x", 18, 1)
+    assert [bolt.execution for bolt in waiting.bolts] == ["thread", "thread"]
+    assert [bolt.execution for bolt in computing.bolts] == ["inline", "inline"]
+    assert (computing.workers, computing.cores) == (18, 18)
+    assert [shape.waits for shape in computing.shape.bolts] == [False, False]
 
 
 # ---- costs
