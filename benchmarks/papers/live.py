@@ -36,7 +36,12 @@ INPUTS: Mapping[str, Dataset] = {f"pa-sps-table-{each.table}": each for each in 
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 180, 10, 600
 PEAK_RATE = 300.0
 """Events a second where the whole trace is highest: two cores carry that through four bolts that wait, with time to spare."""
-TARGETS = (0.8, 1.0, 1.3)
+OURS: Mapping[str, Mapping[str, str]] = {
+    "pasps-1": {"pasps.target.utilisation": "1"},
+    "pasps-1.3": {"pasps.target.utilisation": "1.3"},
+    "pasps-1.3-drain-2": {"pasps.target.utilisation": "1.3", "pasps.drain.secs": "2"},
+}
+"""Our own policy with its one knob, and once where what waits may be gone in two seconds."""
 _CORES = 2
 _INTERVAL_SECONDS = 30.0
 _TOPOLOGY = Path(wide_line.__file__)
@@ -94,10 +99,7 @@ def plans_for(stretch: Scaled) -> list[RunPlan]:
     start = stretch.at_start
     ours = {"pasps.policy": "pasps", "pasps.predictor": "none"}
     plans = [RunPlan("pa-sps-basic", "pa-sps", {**waits, **theirs}, start)]
-    plans += [
-        RunPlan(f"pasps-{target:g}", "pasps", {**waits, **ours, "pasps.target.utilisation": f"{target:g}"}, start) for target in TARGETS
-    ]
-    return plans
+    return [*plans, *(RunPlan(name, "pasps", {**waits, **ours, **options}, start) for name, options in OURS.items())]
 
 
 def setup_for(stretch: Scaled) -> Setup:

@@ -116,9 +116,9 @@ def test_a_live_run_stands_beside_the_simulated_one_and_a_failed_one_is_told() -
     slower = Numbers(0.4, 0.02, 1.0, 1000, 0.2, 0.09, 0.2, 0.3, 0.1, None, 0, 0, 0, 10, 12, 900.0, 0.4)
     text = live_table("pa-sps-table-2", found, [Row(theirs.name, slower, virtual), Row(ours.name, NUMBERS, virtual)])
     assert f"{over_replicas(0.5, 32):.3f}, {over_replicas(virtual.saved, 32):.3f}" in text
-    assert "Ahead of pa-sps-basic live: pasps-0.8; simulated: none." in text
+    assert "Ahead of pa-sps-basic live: pasps-1; simulated: none." in text
     text = live_table("pa-sps-table-2", found, [Row(theirs.name, slower, virtual), Row(ours.name, None, virtual, "exit code 1")])
-    assert "pasps-0.8 FAILED: exit code 1" in text
+    assert "pasps-1 FAILED: exit code 1" in text
     assert "Ahead of pa-sps-basic live: none" in text
 
 

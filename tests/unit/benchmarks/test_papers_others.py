@@ -124,9 +124,9 @@ def test_events_are_alike_where_no_bolt_looks_at_them() -> None:
 def test_bolts_that_compute_share_the_cores_and_others_have_one_each() -> None:
     waiting, computing = INSENSITIVE.graph("x", 24, 1), INSENSITIVE_CPU.graph("x", 18, 1)
     assert [bolt.execution for bolt in waiting.bolts] == ["thread", "thread"]
-    assert [bolt.execution for bolt in computing.bolts] == ["inline", "inline"]
+    assert [bolt.execution for bolt in computing.bolts] == ["inline", "thread"]
     assert (computing.workers, computing.cores) == (18, 18)
-    assert [shape.waits for shape in computing.shape.bolts] == [False, False]
+    assert [shape.waits for shape in computing.shape.bolts] == [False, True]
 
 
 # ---- costs
