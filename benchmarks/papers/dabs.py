@@ -135,7 +135,7 @@ _SENSITIVE = (
     ),
 )
 COMPUTING = tuple(replace(each, application=f"{each.application}, computing", reading="computing") for each in INSENSITIVE)
-"""CPU never counts for bolts that wait, so there AUTOSCALE+ is no more than AUTOSCALE with regressions; these use some."""
+"""CPU never counts for bolts that wait; these use some."""
 FIGURES = (*INSENSITIVE, *COMPUTING, *_SENSITIVE)
 
 

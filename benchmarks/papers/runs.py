@@ -170,9 +170,12 @@ def application_of(run: Run) -> Application:
     return replace(found, et_seconds={bolt: seconds * run.slower for bolt, seconds in found.et_seconds.items()})
 
 
-def graph_for(run: Run) -> Graph:
-    """Its application, as it is set up for it; events are all alike."""
-    graph = application_of(run).graph(run.trace, run.pool, run.replicas, run.grouping)
+def graph_for(run: Run, *, plain: bool = False) -> Graph:
+    """Its application, as it is set up for it; events are all alike. `plain`: what computes waits instead, and queues are shared."""
+    application = application_of(run)
+    graph = (replace(application, computes=frozenset(), sensitive="") if plain else application).graph(
+        run.trace, run.pool, run.replicas, run.grouping
+    )
     graph = replace(graph, tracked=run.restart is None)
     return graph if run.buffer is None else replace(graph, buffer=run.buffer)
 
@@ -264,13 +267,17 @@ class Laboratory:
         return [self._read(run) for run in runs]
 
     def learned(self, run: Run) -> Run:
-        """The same, with the table that `rlearning` learns on that very input beforehand; learned once. Blocks for a minute."""
+        """The same, with the table that `rlearning` learns on that very input beforehand; learned once. Blocks for a minute.
+
+        It learns of rates, of the plain topology: bolts that compute with a core each do as much as others that wait, and each queue
+        for itself is slow to simulate.
+        """
         file = self.cache / f"{run.key}.table.json"
         if not file.exists():
             sys.stderr.write(f"        learning: {run.trace}, {run.application}\n")
             arrivals = Arrivals.of(started(read_rows(self.data, run.trace), run.start)[: run.seconds])
             order = Order(run.policy, settings=PolicySettings(interval_seconds=run.interval_seconds), tail_seconds=STEP)
-            file.write_text(written(train(graph_for(run), arrivals, order)))
+            file.write_text(written(train(graph_for(run, plain=True), arrivals, order)))
         return replace(run, options={**run.options, "table": file.read_text()})
 
     def _file(self, run: Run) -> Path:

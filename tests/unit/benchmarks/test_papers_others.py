@@ -21,7 +21,7 @@ from benchmarks.papers.bgelasor import CBA, OPTIMAL, PRICES, SPEA, SREA, errors_
 from benchmarks.papers.dabs import FIGURES, OSG, Claim, Figure, judged, plateau_latency, runs_of
 from benchmarks.papers.inputs import MADE_UP, PLATEAU
 from benchmarks.papers.pa_sps import DATASETS, MODELS, complex_runs, other_runs, run_of, storm_runs
-from benchmarks.papers.runs import Course, Laboratory, Run
+from benchmarks.papers.runs import Course, Laboratory, Run, graph_for
 from benchmarks.papers.thesis import complex_runs as reactive_complex_runs
 from benchmarks.papers.thesis import pool_runs, reactive_runs
 from benchmarks.papers.verdict import Verdict
@@ -127,6 +127,15 @@ def test_bolts_that_compute_share_the_cores_and_others_have_one_each() -> None:
     assert [bolt.execution for bolt in computing.bolts] == ["inline", "thread"]
     assert (computing.workers, computing.cores) == (18, 18)
     assert [shape.waits for shape in computing.shape.bolts] == [False, True]
+
+
+@pytest.mark.parametrize("application", ["insensitive, computing", "simple sensitive"])
+def test_what_computes_waits_as_long_where_rates_are_learned(application: str) -> None:
+    run = Run("progressive", "rlearning", application=application, pool=18)
+    graphs = graph_for(run), graph_for(run, plain=True)
+    assert [[bolt.execution for bolt in graph.bolts] for graph in graphs] == [["inline", "thread"], ["thread", "thread"]]
+    assert all(bolt.one_queue for bolt in graphs[1].bolts)
+    assert [bolt.et_seconds for bolt in graphs[0].bolts] == [bolt.et_seconds for bolt in graphs[1].bolts]
 
 
 # ---- costs
