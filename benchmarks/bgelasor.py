@@ -22,13 +22,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import gettempdir
 
+from benchmarks.data_folder import NO_FOLDER, add_data
 from benchmarks.machine import machine
 from benchmarks.report import markdown
 from predictor_service.trained.learning import Course
 from predictor_service.trained.manifest import MODELS, Metrics
 from predictor_service.trained.training import Plan, train
 
-DATA_VARIABLE = "PASPS_TRACES"
 NETWORKS = MODELS[2:]
 TRAINING_DAYS, VALIDATION_DAYS = 40, 10
 
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train and print; exit code 2 when a load cannot be had."""
     wanted = _parser().parse_args(arguments)
     if wanted.data is None:
-        print(f"no folder of traces; give it with --data or in {DATA_VARIABLE}", file=sys.stderr)
+        print(NO_FOLDER, file=sys.stderr)
         return 2
     usual = replace(USUAL, window=wanted.window, horizon=wanted.horizon)
     asked = tuned(usual, wanted.seeds) if wanted.tune else plans(wanted.models, wanted.seeds, usual)
@@ -276,14 +276,7 @@ def tuning_table(asked: Sequence[Plan], work: Sequence[tuple[str, Plan]], outcom
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.bgelasor", description=__doc__)
     add = parser.add_argument
-    folder = os.environ.get(DATA_VARIABLE)
-    add(
-        "--data",
-        type=Path,
-        default=Path(folder) if folder else None,
-        metavar="DIR",
-        help=f"folder of the loads (default: ${DATA_VARIABLE})",
-    )
+    add_data(parser, "folder of the loads")
     add("--models", type=_some(MODELS), default=list(MODELS), metavar="A,B", help=f"some of {','.join(MODELS)} (default: all)")
     add("--loads", type=_some(tuple(PAPER)), default=list(PAPER), metavar="A,B", help=f"some of {','.join(PAPER)} (default: both)")
     add("--seeds", type=int, default=5, metavar="N", help="repetitions of what is random (default: 5)")

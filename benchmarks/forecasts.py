@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.data_folder import NO_FOLDER, add_data
 from benchmarks.forecasting.rolling import HORIZONS, WINDOW, WITHIN, Forecaster, Outcome, fitted, learning, outcomes, replayed
 from benchmarks.forecasting.series import SIDES, SeriesError, read, split
 from benchmarks.forecasting.significance import ranking, unlike
@@ -24,7 +25,6 @@ from predictor_service.conformal import Track
 from predictor_service.model import Model
 from predictor_service.registry import builtin_models
 
-DATA_VARIABLE = "PASPS_TRACES"
 AUTO, BASE = "auto", "naive"
 REPLAYED = "auto-600"
 """The tournament as the service plays it, over the 600 samples of a request."""
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = split()[wanted.side][:: 6 if wanted.quick else 1]
     try:
         if wanted.data is None:
-            raise SeriesError(f"no folder of traces; give it with --data or in {DATA_VARIABLE}")
+            raise SeriesError(NO_FOLDER)
         judged = _judged(wanted.data, names, wanted.models, wanted.every, wanted.processes)
     except (SeriesError, KeyError) as error:
         print(error.args[0], file=sys.stderr)
@@ -68,14 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.forecasts", description=__doc__)
     add = parser.add_argument
-    folder = os.environ.get(DATA_VARIABLE)
-    add(
-        "--data",
-        type=Path,
-        default=Path(folder) if folder else None,
-        metavar="DIR",
-        help=f"folder of the traces (default: ${DATA_VARIABLE})",
-    )
+    add_data(parser)
     add("--side", choices=SIDES, default="reporting", help="which series; nothing is tuned on those for reporting (default: reporting)")
     add(
         "--models",

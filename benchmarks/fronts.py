@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
+from benchmarks.data_folder import NO_FOLDER, add_data
 from benchmarks.elasticity.verdict import latency_at
 from benchmarks.forecasting.series import SeriesError, read, split
 from benchmarks.machine import machine
@@ -52,7 +53,6 @@ _TD = 5.0
 """Errors of forecasts are of sums over so many seconds."""
 PACES = (0.25, 1.0, 5.0, 30.0)
 TARGETS = (0.8, 0.9, 1.0, 1.1)
-DATA_VARIABLE = "PASPS_TRACES"
 
 # ---- what is run
 
@@ -539,7 +539,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make(wanted: argparse.Namespace, jobs: Sequence[tuple[Case, Run]]) -> list[Found]:
     if wanted.data is None:
-        raise SeriesError(f"no folder of traces; give it with --data or in {DATA_VARIABLE}")
+        raise SeriesError(NO_FOLDER)
     strange = sorted({case.series for case, _ in jobs} - set(split()["reporting"]))
     if strange:
         raise SeriesError(f"{strange[0]} is not a series for reporting; see forecast_series.json")
@@ -558,14 +558,7 @@ def _make(wanted: argparse.Namespace, jobs: Sequence[tuple[Case, Run]]) -> list[
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.fronts", description=__doc__)
     add = parser.add_argument
-    folder = os.environ.get(DATA_VARIABLE)
-    add(
-        "--data",
-        type=Path,
-        default=Path(folder) if folder else None,
-        metavar="DIR",
-        help=f"folder of the traces (default: ${DATA_VARIABLE})",
-    )
+    add_data(parser)
     add("--only", action="append", default=[], metavar="WORD", help="cases whose name contains this, such as computing; several times")
     add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")
     add("--work", type=Path, default=Path(tempfile.gettempdir()) / "pasps-fronts", metavar="DIR", help="where runs are kept")

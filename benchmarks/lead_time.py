@@ -23,6 +23,7 @@ from statistics import fmean
 
 from matplotlib.figure import Figure
 
+from benchmarks.data_folder import NO_FOLDER, add_data
 from benchmarks.elasticity.traces import burstiest
 from benchmarks.forecasting.series import SIDES, SeriesError, read, split
 from benchmarks.machine import machine
@@ -63,7 +64,6 @@ _STEP_SECONDS = (("twitter_volume", 300.0), ("worldcup98", 60.0), ("bgelasor_per
 """How long a row of a file was when it was recorded; of all others a second."""
 _SECONDS = {True: 3_600.0, False: 1_300.0}
 """How much of a series is run: of those with long rows, and of the others."""
-DATA_VARIABLE = "PASPS_TRACES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [name for name in names if not set(wanted.models) <= {one.model for one in found if one.series == name}]
     try:
         if wanted.data is None:
-            raise SeriesError(f"no folder of traces; give it with --data or in {DATA_VARIABLE}")
+            raise SeriesError(NO_FOLDER)
         os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
         began = time.perf_counter()
         with multiprocessing.get_context("spawn").Pool(wanted.processes) as pool:
@@ -419,14 +419,7 @@ def _part(text: str) -> tuple[int, int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.lead_time", description=__doc__)
     add = parser.add_argument
-    folder = os.environ.get(DATA_VARIABLE)
-    add(
-        "--data",
-        type=Path,
-        default=Path(folder) if folder else None,
-        metavar="DIR",
-        help=f"folder of the traces (default: ${DATA_VARIABLE})",
-    )
+    add_data(parser)
     add("--side", choices=SIDES, default="reporting", help="which series; nothing is tuned on those for reporting (default: reporting)")
     add("--models", type=lambda text: text.split(","), default=[*SHOWN, *OTHERS], metavar="A,B", help="forecasts (default: all)")
     add("--processes", type=int, default=2, metavar="N", help="so many series at a time (default: 2)")

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import gettempdir
 
+from benchmarks.data_folder import NO_FOLDER, add_data
 from benchmarks.machine import machine
 from benchmarks.papers import ahead, bgelasor, dabs, live, pa_sps, presps, thesis
 from benchmarks.papers.curves import MissingError
 from benchmarks.papers.drawings import draw
-from benchmarks.papers.inputs import DATA_VARIABLE
 from benchmarks.papers.report import Experiment, Report
 from benchmarks.papers.runs import Laboratory
 from benchmarks.papers.verdict import counted
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = chosen_of(wanted.tables)
         if wanted.data is None:
-            raise MissingError(f"no folder of inputs and published curves; give it with --data or in {DATA_VARIABLE}")
+            raise MissingError(NO_FOLDER)
         if wanted.live:
             tables = list(live.INPUTS) if ALL in wanted.tables else chosen
             return 0 if live.made(tables, wanted.data, wanted.cache / "live", wanted.seconds) else 1
@@ -94,16 +93,9 @@ def _said(report: Report, figures: Path | None) -> Report:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks.papers", description=__doc__)
     add = parser.add_argument
-    folder = os.environ.get(DATA_VARIABLE)
     add("tables", nargs="*", metavar="TABLE", help="which, or all")
     add("--list", action="store_true", help="say which there are")
-    add(
-        "--data",
-        type=Path,
-        default=Path(folder) if folder else None,
-        metavar="DIR",
-        help=f"folder with rates/ and paper-curves/ (default: ${DATA_VARIABLE})",
-    )
+    add_data(parser, "folder with rates/ and paper-curves/")
     cache = Path(gettempdir()) / "pasps-papers"
     add("--cache", type=Path, default=cache, metavar="DIR", help=f"where each run is kept as JSON (default: {cache})")
     add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")

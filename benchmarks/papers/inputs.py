@@ -11,7 +11,6 @@ from benchmarks.papers.curves import INPUT, MissingError, read_figure
 
 DRAWN = "drawn:"
 """Before the name of a figure: its input."""
-DATA_VARIABLE = "PASPS_TRACES"
 ROWS = 1_400
 """The runs lasted about 1,300 s."""
 

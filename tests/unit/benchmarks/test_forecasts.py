@@ -115,7 +115,7 @@ def test_the_report_has_every_model_and_says_whether_aims_are_reached() -> None:
 def test_without_a_folder_or_with_a_wrong_name_it_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(forecasts.DATA_VARIABLE, raising=False)
+    monkeypatch.delenv("PASPS_TRACES", raising=False)
     assert forecasts.main([]) == 2
     assert "give it with --data or in PASPS_TRACES" in capsys.readouterr().err
     assert forecasts.main(["--data", str(tmp_path), "--models", "sess"]) == 2
