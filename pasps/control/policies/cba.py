@@ -8,24 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pasps.control.plan import Plan, Reason
-from pasps.control.policies.epochs import Priced, Prices, forecast_inputs, looking_ahead, planned, priced_reasons
+from pasps.control.plan import Plan
+from pasps.control.policies.epochs import Priced, Prices, looking_ahead, planned_ahead
 from pasps.control.policies.policy import Policy
 from pasps.control.situation import Situation
 
 
 def plan(situation: Situation, options: Priced) -> Plan:
     """One decision: the first epoch of the balanced plan; the others are its timetable."""
-    inputs = forecast_inputs(situation, options.horizon)
-    if inputs is None:
-        return Plan({}, held="there is no forecast")
-    prices = options.prices
-
-    def choose(base: list[int], present: int) -> tuple[list[int], tuple[Reason, ...]]:
-        chosen = balanced(base, prices, present)
-        return chosen, priced_reasons(chosen, base, prices, present)
-
-    return planned(situation, inputs, options.target, choose)
+    return planned_ahead(situation, options, balanced)
 
 
 def balanced(base: Sequence[int], prices: Prices, start: int | None = None) -> list[int]:

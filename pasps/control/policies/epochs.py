@@ -78,7 +78,7 @@ def short(replicas: Sequence[int], base: Sequence[int]) -> list[int]:
     return [epoch for epoch, (count, least) in enumerate(zip(replicas, base, strict=True)) if count < least]
 
 
-Choose = Callable[[list[int], int], tuple[list[int], tuple[Reason, ...]]]
+Choose = Callable[[list[int], int], tuple[Sequence[int], tuple[Reason, ...]]]
 """Replicas of each epoch, and why, by the fewest that can do each and those that there are now."""
 
 
@@ -108,6 +108,19 @@ def planned(situation: Situation, inputs: Sequence[float], target: float, choose
     return Plan(bolts, inputs[0], timetable=timetable)
 
 
+def planned_ahead(situation: Situation, options: Priced, method: Callable[[Sequence[int], Prices, int], Sequence[int]]) -> Plan:
+    """The same for as many epochs as are looked ahead, by a method that takes the fewest replicas of each, prices, and what there is."""
+    inputs, prices = forecast_inputs(situation, options.horizon), options.prices
+    if inputs is None:
+        return Plan({}, held="there is no forecast")
+
+    def choose(base: list[int], present: int) -> tuple[Sequence[int], tuple[Reason, ...]]:
+        chosen = method(base, prices, present)
+        return chosen, _priced_reasons(chosen, base, prices, present)
+
+    return planned(situation, inputs, options.target, choose)
+
+
 def forecast_inputs(situation: Situation, epochs: int) -> list[float] | None:
     """Events of each of the next epochs; None: nobody forecasts."""
     forecast, seconds = situation.forecast, situation.settings.interval_seconds
@@ -117,7 +130,7 @@ def forecast_inputs(situation: Situation, epochs: int) -> list[float] | None:
     return [forecast.total(now + epoch * seconds, seconds) for epoch in range(epochs)]
 
 
-def priced_reasons(chosen: Sequence[int], base: Sequence[int], prices: Prices, present: int) -> tuple[Reason, ...]:
+def _priced_reasons(chosen: Sequence[int], base: Sequence[int], prices: Prices, present: int) -> tuple[Reason, ...]:
     """What was chosen for the epochs, and what that saves."""
     told = f"{chosen[0]} now, of the epochs {_listed(chosen)}; the fewest that would do are {_listed(base)}"
     here, there = (count(cost(each, base, prices, present)) for each in (chosen, base))
