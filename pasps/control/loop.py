@@ -185,7 +185,7 @@ class MapeLoop:
 
     def arrived(self) -> float | None:
         """Events that became due in the last whole second; None before there was one."""
-        samples = self._monitor.samples()
+        samples = self._monitor.samples(1)
         return samples[-1] if samples else None
 
     def predicted(self) -> float | None:
@@ -321,7 +321,7 @@ class MapeLoop:
             self._estimates,
             self._newest if self._config.policy.forecasts else None,
             self._config.settings,
-            self._monitor.samples()[-_ARRIVALS:],
+            self._monitor.samples(_ARRIVALS),
             tuple(self._recent)[-(self._down_plans or _ARRIVALS) :],
             history=tuple(self._monitor.history)[-needs.history_seconds :] if needs.history_seconds else (),
             bolt_forecasts=self._of_bolts,

@@ -112,7 +112,6 @@ class Monitor:
         """When the next one ends."""
         self._snapshots: deque[_Seen] = deque()
         self._course: deque[tuple[float, float]] = deque()
-        self._samples: tuple[float, ...] = ()
         self._offsets = dict.fromkeys(shape.spouts, 0.0)
         self._intervals = 0
         self._left_out_seconds = 0.0
@@ -136,7 +135,7 @@ class Monitor:
         if len(self._snapshots) > 1 and self._snapshots[-1].uptime - self._snapshots[-2].uptime < keep_seconds / _KEPT:
             self._snapshots.pop()  # a long interval needs no begin for each of its seconds, and a snapshot of large pools is large
         self._snapshots.append(seen)
-        self._samples = self._sampled(seen)
+        self._follow(seen)
         self._add_second(seen)
         oldest = seen.uptime - keep_seconds - 1.0
         while len(self._snapshots) > 2 and self._snapshots[1].uptime <= oldest:
@@ -175,19 +174,24 @@ class Monitor:
             self._offsets[name] = min(self._offsets[name], so_far - now.due)
         return max(so_far, now.due + self._offsets[name])
 
-    def _sampled(self, now: _Seen) -> tuple[float, ...]:
-        """Cut the line through all snapshots at each whole second before this one."""
+    def _follow(self, now: _Seen) -> None:
+        """One more point of the line on which samples lie."""
         course, end = self._course, now.uptime - self._left_out_seconds
         course.append((end, sum(now.due.values())))
         while len(course) > 1 and course[1][0] <= end - SAMPLES:
             course.popleft()
-        seconds = min(SAMPLES, int(end - course[0][0] + _ROUNDING))
-        at = _read_off(course, [end - back for back in range(seconds, -1, -1)])
-        return tuple(max(0.0, after - before) for before, after in pairwise(at))
 
-    def samples(self) -> tuple[float, ...]:
-        """Events that became due in each of the last seconds before the newest snapshot, at most 100, newest last."""
-        return self._samples
+    def samples(self, most: int = SAMPLES) -> tuple[float, ...]:
+        """Events that became due in each of the last seconds before the newest snapshot, at most so many, newest last.
+
+        The line through all snapshots is cut at each whole second before the newest.
+        """
+        if not self._course:
+            return ()
+        end = self._course[-1][0]
+        seconds = min(most, int(end - self._course[0][0] + _ROUNDING))
+        at = _read_back(reversed(self._course), [end - back for back in range(seconds + 1)])
+        return tuple(max(0.0, after - before) for after, before in pairwise(at))[::-1]
 
     @property
     def course(self) -> tuple[float, float]:
@@ -247,14 +251,14 @@ class Monitor:
             self._mark_at += int(seen.uptime + _EARLY - self._mark_at) + 1.0
 
 
-def _read_off(course: Iterable[tuple[float, float]], times: Iterable[float]) -> list[float]:
-    """The values at these times, in order and none after the last point, on the line through the points."""
+def _read_back(course: Iterable[tuple[float, float]], times: Iterable[float]) -> list[float]:
+    """The values at these times on the line through the points: both newest first, and no time outside of it."""
     points = iter(course)
-    (left, low) = (right, high) = next(points)
+    (right, high) = (left, low) = next(points)
     found = []
     for time in times:
-        while right < time:
-            (left, low), (right, high) = (right, high), next(points)
+        while left > time:
+            (right, high), (left, low) = (left, low), next(points, (time, low))
         found.append(low + (high - low) * (time - left) / (right - left) if right > left else high)
     return found
 
@@ -287,10 +291,15 @@ def _spout(old: ComponentStats, new: ComponentStats, due: float) -> SpoutInterva
 def _bolt(old: ComponentStats, new: ComponentStats) -> BoltInterval:
     received: dict[str, int] = {}
     for before, after in zip(old.edges, new.edges, strict=True):
-        received[after.source] = received.get(after.source, 0) + max(0, after.received - before.received)
-    processed = max(0, new.executed - old.executed)
-    seconds = max(0.0, new.execute_seconds * new.executed - old.execute_seconds * old.executed)
-    return BoltInterval(received, processed, new.queued, new.active, seconds if processed else 0.0, _replicas(old, new), new.blocks)
+        came, source = after.received - before.received, after.source
+        received[source] = received.get(source, 0) + (max(0, came))
+    processed = new.executed - old.executed
+    seconds = 0.0
+    if processed > 0:
+        seconds = max(0.0, new.execute_seconds * new.executed - old.execute_seconds * old.executed)
+    else:
+        processed = 0
+    return BoltInterval(received, processed, new.queued, new.active, seconds, _replicas(old, new), new.blocks)
 
 
 def _second(shape: TopologyShape, begin: _Seen, end: _Seen) -> Second:
@@ -317,16 +326,15 @@ def _replica_intervals(bolt: BoltShape, old: ComponentStats, new: ComponentStats
 
 
 def _replicas(old: ComponentStats, new: ComponentStats) -> dict[int, tuple[int, float]]:
-    found = {}
+    found, known = {}, old.replicas
     for index, after in new.replicas.items():
-        before = old.replicas.get(index)
+        before = known.get(index)
         if after is before:
             continue
-        executed, seconds = after.executed, after.execute_seconds * after.executed
-        if before is not None:
-            executed -= before.executed
-            seconds -= before.execute_seconds * before.executed
+        then = 0 if before is None else before.executed
+        executed = after.executed - then
         if executed > 0:
+            seconds = after.execute_seconds * after.executed - (0.0 if before is None else before.execute_seconds * then)
             found[index] = (executed, max(0.0, seconds))
     return found
 

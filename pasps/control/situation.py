@@ -211,9 +211,12 @@ class Forecast:
         if not self.predictions:
             return 0.0
         begin = max(0.0, now - self.made_at) / self.step_seconds
-        end, whole, last = begin + seconds / self.step_seconds, 0.0, float(len(self.predictions))
-        for index in range(int(min(begin, last)), math.ceil(min(end, last))):
-            whole += self.predictions[index] * (min(end, index + 1.0) - max(begin, float(index)))
+        end, last = begin + seconds / self.step_seconds, float(len(self.predictions))
+        first, stop = int(min(begin, last)), math.ceil(min(end, last))
+        within = self.predictions[first:stop]
+        whole = sum(within)
+        if within:
+            whole -= within[0] * (begin - first) + within[-1] * (stop - min(end, last))
         beyond = end - max(begin, last)
         return whole + beyond * sum(self.predictions) / last if beyond > 0 else whole
 
