@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import subprocess
 import sys
 
@@ -75,6 +76,27 @@ def test_an_outage_of_the_server_is_survived(zookeeper: ZooKeeperServer, chroot:
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 4, said
     assert sum("cannot be reached; going on" in line for line in said) == sum("answers again" in line for line in said) == 2
+
+
+def test_what_failed_before_the_outage_was_noticed_is_not_done_after_it(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    async def late() -> None:
+        async with ZooKeeperStores(zookeeper, chroot) as stores:
+            store = await stores.open()
+            await store.create("/a", b"0")
+            await stores.cut(store)
+            calls = [asyncio.ensure_future(call) for call in (store.write("/a", b"1"), store.create("/b", b""))]
+            # kazoo dials again, so it knows; the store is told on this loop, after both calls
+            with socket.create_server((LOOPBACK, stores.line(store).port)) as port:
+                port.settimeout(10)
+                port.accept()[0].close()
+            outcomes = await asyncio.gather(*calls, return_exceptions=True)
+            assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
+            await stores.mend(store)
+            await until_connected(stores, store, True)
+            assert await store.read("/a") == Entry(b"0", 0)
+            assert await store.children("/") == ["a"]
+
+    asyncio.run(late())
 
 
 def test_a_server_that_hangs_blocks_no_loop(zookeeper: ZooKeeperServer, chroot: str) -> None:
