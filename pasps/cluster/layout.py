@@ -10,18 +10,13 @@ LAUNCHES = "/launches"
 
 
 def topology(name: str) -> str:
-    """Its `Submission`; everything else of it is below."""
+    """What was submitted, and what is wanted of it since then: one entry, see `submission.kept`. Everything else of it is below."""
     return f"{TOPOLOGIES}/{name}"
 
 
 def launch(name: str) -> str:
     """The newest start of a driver of that name, with its epoch; written before the driver is started."""
     return f"{LAUNCHES}/{name}"
-
-
-def desired(name: str) -> str:
-    """What its user wants: a `Desired`."""
-    return f"{topology(name)}/desired"
 
 
 def driver(name: str) -> str:
@@ -37,11 +32,6 @@ def alive(name: str) -> str:
 def table(name: str) -> str:
     """The newest activation table."""
     return f"{topology(name)}/table"
-
-
-def assignment(name: str) -> str:
-    """Which worker each replica was placed on, and on which host each worker runs."""
-    return f"{topology(name)}/assignment"
 
 
 def positions(name: str) -> str:

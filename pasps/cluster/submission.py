@@ -1,4 +1,4 @@
-"""What was submitted, as a package carries it and as the store keeps it."""
+"""What was submitted, as a package carries it, and as the store keeps it together with what its user wants since then."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ class Submission:
     `package` is where every node and driver can read the package, with its `sha256`; `submitted` is seconds since the epoch. These
     three are empty in the package itself, and so is `name` when the topology's own is to be taken. `python` is the minor version
     that `environment.tar.gz` in the package is for, None when there is none; `py_files` are the names below `py-files/`, in order.
-
-    Only in the store: `restart` is the restart that `workers` and `pools` were changed for last, and `wait` how long to drain before
-    it; see `Desired`.
     """
 
     name: str
@@ -41,16 +38,15 @@ class Submission:
     sha256: str = ""
     submitted: float = 0.0
     py_files: tuple[str, ...] = ()
-    restart: int = 0
-    wait: float | None = None
     schema: str = SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What its user wants of a topology: `state` is "active", "inactive" or "killed" (drained for at most `wait` seconds first).
+    """What its user wants of a topology: `state` is "active", "inactive" or "killed".
 
-    `restart` counts the restarts that were asked for: a driver that began under a smaller one is to drain and end.
+    `restart` counts the restarts that were asked for: a driver that began under a smaller one is to drain and end. `wait`: how long
+    to drain at most, before it is killed or restarted.
     """
 
     state: str = "active"
@@ -78,34 +74,62 @@ class DriverRecord:
 
 
 class SignedSubmission(msgspec.Struct, frozen=True):
-    """A submission in the store. What is signed are its bytes: another version of pasps may write the same record otherwise."""
+    """Of a topology's entry what was submitted. What is signed are its bytes: another version of pasps may write the record otherwise."""
 
     submission: msgspec.Raw
     signature: str
 
 
-def encoded(record: Submission | Desired | DriverRecord) -> bytes:
-    """A record as a package has it (a submission) or the store (the others)."""
+class KeptTopology(msgspec.Struct, frozen=True):
+    """Of a topology's entry what is wanted of it, which can be read whatever the rest is."""
+
+    desired: Desired = Desired()
+
+
+class _Left(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that is in the entry of a topology that was removed while a driver of it lives."""
+
+    desired: Desired
+
+
+def encoded(record: Submission | DriverRecord) -> bytes:
+    """A record as a package has it (a submission) or the store (a driver's)."""
     return msgspec.json.encode(record)
 
 
-def signed(submission: Submission, key: str) -> bytes:
-    """A submission as the store keeps it; `key` is `tokens.submission_key`."""
+def kept(submission: Submission, desired: Desired, key: str) -> bytes:
+    """A topology as the store keeps it; `key` is `tokens.submission_key`. Both are one entry, so both change in one step or not at all."""
     said = encoded(submission)
-    return msgspec.json.encode(SignedSubmission(msgspec.Raw(said), signature(key, said)))
+    return msgspec.json.encode({"submission": msgspec.Raw(said), "signature": signature(key, said), "desired": desired})
 
 
-def signed_submission(value: bytes, where: str, key: str) -> Submission:
+def with_desired(value: bytes, desired: Desired) -> bytes:
+    """The same entry with another intent. One that cannot be understood is still none that can; an empty one has the intent alone."""
+    before: dict[str, msgspec.Raw | None] = {}
+    if value:
+        try:
+            before = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            before = {"submission": None}
+    return msgspec.json.encode({**before, "desired": desired})
+
+
+def signed_submission(value: bytes, where: str, key: str) -> Submission | None:
     """Read a submission out of the store. It says what code is run, with which options, so who can only write there must not make one.
+
+    None: it is what is left of a topology that was removed.
 
     Raises:
         InvalidError: it is none, of another version, or was not signed by a master with this key; begins with `where`.
     """
-    kept = _decoded(value, SignedSubmission, where)
-    if not is_token(kept.signature, signature(key, bytes(kept.submission))):
+    if not value or _is_left(value):
+        return None
+    found = _decoded(value, SignedSubmission, where)
+    said = bytes(found.submission)
+    if not is_token(found.signature, signature(key, said)):
         cure = "nothing of it is started; kill it, and submit it again if it is yours"
         raise InvalidError(f"{where}: it was not signed with the key of this cluster, so whoever wrote it is no master of it; {cure}")
-    return submission_of(bytes(kept.submission), where)
+    return submission_of(said, where)
 
 
 def submission_of(value: bytes, where: str) -> Submission:
@@ -121,12 +145,12 @@ def submission_of(value: bytes, where: str) -> Submission:
 
 
 def desired_of(value: bytes, where: str) -> Desired:
-    """Read an intent.
+    """Read the intent out of a topology's entry, whatever is said beside it.
 
     Raises:
-        InvalidError: it is none; begins with `where`.
+        InvalidError: there is none that can be read; begins with `where`.
     """
-    return _decoded(value, Desired, where)
+    return _decoded(value, KeptTopology, where).desired
 
 
 def driver_of(value: bytes, where: str) -> DriverRecord:
@@ -136,6 +160,14 @@ def driver_of(value: bytes, where: str) -> DriverRecord:
         InvalidError: it is none; begins with `where`.
     """
     return _decoded(value, DriverRecord, where)
+
+
+def _is_left(value: bytes) -> bool:
+    try:
+        msgspec.json.decode(value, type=_Left)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _decoded(value: bytes, kind: type[_T], where: str) -> _T:

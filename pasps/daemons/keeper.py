@@ -26,14 +26,11 @@ class Keeper(Protocol):
     async def incarnation(self, worker: str) -> int:
         """The next number of that worker: larger than every one it ever had."""
 
-    async def intend(self, table: ActivationTable, places: Mapping[str, str] | None = None) -> None:
-        """That table is about to be published. Back when it is written, or after a moment when it cannot be.
+    async def intend(self, table: ActivationTable) -> None:
+        """That table is about to be published. Back when it is written, or after a moment when it cannot be."""
 
-        `places`: the host of each worker, where that is new.
-        """
-
-    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
-        """That table is published. `places`: the host of each worker."""
+    def acted(self, table: ActivationTable) -> None:
+        """That table is published."""
 
     def reached(self, positions: Mapping[int, bytes]) -> None:
         """So far the spout tasks are: what each saved last, packed."""
@@ -51,10 +48,10 @@ class NoKeeper:
         self._incarnations[worker] = self._incarnations.get(worker, 0) + 1
         return self._incarnations[worker]
 
-    async def intend(self, table: ActivationTable, places: Mapping[str, str] | None = None) -> None:
+    async def intend(self, table: ActivationTable) -> None:
         """See `Keeper`."""
 
-    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
+    def acted(self, table: ActivationTable) -> None:
         """See `Keeper`."""
 
     def reached(self, positions: Mapping[int, bytes]) -> None:

@@ -214,10 +214,10 @@ class Restart:
             active = {name: len(routing.active) for name, routing in before.components.items()}
             active |= {name: act.planned for name, act in _changes(course.acts).items()}
             table = replace(self._homes.settle_anew(came, active), version=self._publisher.table.version + 1)
-            await self._keeper.intend(table, self._workforce.hosts())
+            await self._keeper.intend(table)
             up = await self._up(came, table, failures)
             self._publisher.begin(table)
-            self._keeper.acted(table, self._workforce.hosts())
+            self._keeper.acted(table)
             for worker in table.workers:
                 if worker not in up:
                     self._publisher.lose(worker)

@@ -142,7 +142,7 @@ class TopologyMaster:
         try:
             links = await self.workforce.gather()
             self.publisher.begin(self._homes.settle(links))
-            await self._keeper.intend(self.publisher.table, self.workforce.hosts())
+            await self._keeper.intend(self.publisher.table)
             await self.workforce.start(links, self.publisher.table, self._census.positions)
         except BaseException:
             await self.close()
@@ -189,7 +189,7 @@ class TopologyMaster:
     # ---- messages
 
     def _send_table(self, worker: str, table: ActivationTable) -> None:
-        self._keeper.acted(table, self.workforce.hosts())
+        self._keeper.acted(table)
         self.workforce.send(worker, Table(table, self._census.positions))
 
     def _broadcast(self, message: ToWorker) -> None:

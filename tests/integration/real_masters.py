@@ -47,7 +47,7 @@ class Driver:
 
     async def _run(self) -> None:
         news = asyncio.Event()
-        watch = self._store.watch(layout.desired(self._name), news.set)
+        watch = self._store.watch(layout.topology(self._name), news.set)
         desired = await self._desired()
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._record.epoch)
         token = driver_token(TOKEN, self._name, self._record.epoch)
@@ -88,7 +88,7 @@ class Driver:
         await self._store.write(layout.driver(self._name), encoded(self._record))
 
     async def _desired(self) -> Desired:
-        entry = await self._store.read(layout.desired(self._name))
+        entry = await self._store.read(layout.topology(self._name))
         return Desired() if entry is None else desired_of(entry.value, self._name)
 
 

@@ -37,7 +37,9 @@ class StandIn:
         entry = await self._store.read(layout.topology(self._name))
         assert entry is not None
         self._began = (await self._desired()).restart
-        if signed_submission(entry.value, "submission", self._secrets.submission).options.get(BEHAVIOUR) == "refuse":
+        submission = signed_submission(entry.value, "submission", self._secrets.submission)
+        assert submission is not None
+        if submission.options.get(BEHAVIOUR) == "refuse":
             await self._say("failed", "the user's words")
             return 3
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._epoch)
@@ -47,7 +49,7 @@ class StandIn:
         verbs.add("activate", self._status)
         verbs.add("deactivate", self._status)
         self._door = await ControlSocket.listen("127.0.0.1", verbs, self._name, self._epoch, self._secrets.door)
-        for path in (layout.desired(self._name), layout.driver(self._name)):
+        for path in (layout.topology(self._name), layout.driver(self._name)):
             self._store.watch(path, self._changed.set)
         await self._say("running")
         return await self._obey()
@@ -76,7 +78,7 @@ class StandIn:
         return {"acked": self._epoch, "wait": wait}
 
     async def _desired(self) -> Desired:
-        entry = await self._store.read(layout.desired(self._name))
+        entry = await self._store.read(layout.topology(self._name))
         assert entry is not None, "the intent is written before a driver starts"
         return desired_of(entry.value, "desired")
 

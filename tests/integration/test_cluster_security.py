@@ -20,7 +20,7 @@ from kazoo.security import OPEN_ACL_UNSAFE
 from benchmarks.reliability.subject import wait_for
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.package_layout import sha256_of
-from pasps.cluster.submission import Submission, encoded, signed
+from pasps.cluster.submission import Desired, Submission, encoded, kept
 from pasps.cluster.tokens import submission_key
 from pasps.cluster.zookeeper_store import open_store
 from pasps.daemons.dev.processes import marked
@@ -79,7 +79,7 @@ def test_a_stranger_can_neither_read_nor_write_in_zookeeper(cluster: DevCluster)
                 with pytest.raises(NoAuthError):
                     attack(path)
         with pytest.raises(NoAuthError):
-            stranger.delete(f"/pasps/topologies/{NAME}/desired")
+            stranger.delete(f"/pasps/topologies/{NAME}/driver")
     with pytest.raises(InvalidError, match="refuses it"):
         asyncio.run(open_store(cluster.state.zookeeper))
 
@@ -92,11 +92,10 @@ def test_a_submission_that_somebody_wrote_into_zookeeper_is_not_started(cluster:
     """Even by who has ZooKeeper's credentials, with a package among the true ones."""
     (package,) = (cluster.home / "packages").glob(f"{NAME}-*.zip")
     record = Submission("forged", "topologies.py", package=str(package), sha256=sha256_of(package), submitted=1.0)
-    for value in (encoded(record), signed(record, submission_key("guessed", "forged"))):
+    for value in (encoded(record), kept(record, Desired(), submission_key("guessed", "forged"))):
         with kazoo(f"127.0.0.1:{cluster.state.ports['zookeeper']}") as client:
             client.add_auth("digest", cluster.state.zookeeper_auth)
             client.create("/pasps/topologies/forged", value)
-            client.create("/pasps/topologies/forged/desired", b'{"state": "active"}')
             view = wait_for(lambda: client_of(cluster).topology("forged"), "the master to see it")
             assert (view.state, view.driver) == ("failed", None)
             client_of(cluster).call("forged", "kill", {"wait": 0.0}, 60.0)

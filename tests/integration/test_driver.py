@@ -19,7 +19,7 @@ from pasps.cluster.memory_store import MemoryStore
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.cluster.spark_job import SparkJob
 from pasps.cluster.store import Entry
-from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, encoded, signed
+from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, kept, with_desired
 from pasps.cluster.tokens import driver_token, submission_key
 from pasps.control import decision_log
 from pasps.daemons.driver import driver as driver_module
@@ -72,7 +72,7 @@ class Store(MemoryStore):
     keeps_not = ""
 
     async def read(self, path: str) -> Entry | None:
-        if self.fails and path == layout.desired(NAME):
+        if self.fails and path == layout.topology(NAME):
             raise RuntimeError("nobody has thought of this")
         return await super().read(path)
 
@@ -132,14 +132,16 @@ class Bench:
         file.write_text(CODE)
         made = build_package(PackageRequest(file), self.package)
         submission = Submission(NAME, made.file, sha256=made.sha256, options=self.options)
-        await self.store.write(layout.topology(NAME), signed(submission, submission_key("key", NAME)))
+        await self.store.write(layout.topology(NAME), kept(submission, Desired(), submission_key("key", NAME)))
         home = str(self.folder / "home")
         options = DriverOptions(NAME, EPOCH, "127.0.0.1:1", "local[1]", str(self.package), home, "127.0.0.1", "127.0.0.1", None)
         secrets = secrets_for(NAME, EPOCH, "key", None, None)
         self.driver = asyncio.create_task(Driver(options, self.store, secrets, SystemClock()).run())
 
     async def want(self, **desired: Any) -> None:
-        await self.store.write(layout.desired(NAME), encoded(Desired(**desired)))
+        entry = await MemoryStore.read(self.store, layout.topology(NAME))  # what fails is the driver's
+        assert entry is not None
+        await self.store.write(layout.topology(NAME), with_desired(entry.value, Desired(**desired)))
 
     async def said(self) -> DriverRecord | None:
         entry = await self.store.read(PATH)

@@ -197,16 +197,13 @@ def test_a_driver_reaches_its_own_topology_alone(zookeeper: ZooKeeperServer, chr
         master = await open_store(place, "pasps:secret")
         for name in ("mine", "other"):
             await master.create(layout.topology(name), b"submitted")
-            await master.create(layout.desired(name), b"wanted")
             await master.create(layout.launch(name), b"launched")
         await master.register(layout.LEADER, b"leads")
         driver = await open_store(place, masters.of_driver("mine"))
         told = asyncio.Event()
         driver.watch(layout.launch("mine"), told.set)
         await asyncio.wait_for(told.wait(), 10)
-        assert [await driver.read(path("mine")) for path in (layout.topology, layout.desired, layout.launch)] == [
-            Entry(b"submitted", 0), Entry(b"wanted", 0), Entry(b"launched", 0)
-        ]  # fmt: skip
+        assert [await driver.read(path("mine")) for path in OF_TOPOLOGIES] == [Entry(b"submitted", 0), Entry(b"launched", 0)]
         await driver.write(layout.table("mine"), b"table")
         await driver.register(layout.alive("mine"), b"alive")
         assert await driver.increment(layout.incarnation("mine", "w0")) == 1
@@ -232,7 +229,7 @@ def test_a_driver_reaches_its_own_topology_alone(zookeeper: ZooKeeperServer, chr
     asyncio.run(body())
 
 
-OF_TOPOLOGIES = (layout.topology, layout.desired, layout.launch)
+OF_TOPOLOGIES = (layout.topology, layout.launch)
 
 
 def test_credentials_close_a_chroot_that_was_made_by_hand_and_refuse_one_that_is_in_use(zookeeper: ZooKeeperServer, chroot: str) -> None:

@@ -108,9 +108,10 @@ class Driver:
     async def _run(self) -> int:
         await self._take_over()
         entry = await self._store.read(layout.topology(self._name))
-        if entry is None or not entry.value:
+        key = self._secrets.submission
+        submission = None if entry is None else signed_submission(entry.value, layout.topology(self._name), key)
+        if submission is None:
             raise InvalidError(f"there is no submission of {self._name!r} in the store any more")
-        submission = signed_submission(entry.value, layout.topology(self._name), self._secrets.submission)
         unpacked, parts = await asyncio.to_thread(_opened, self._options, submission.sha256)
         blueprint = await asyncio.to_thread(load_package, unpacked, submission)
         keeper = await StoreKeeper.load(self._store, self._name, self._failed)

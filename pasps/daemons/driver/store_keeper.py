@@ -34,10 +34,8 @@ class StoreKeeper:
         self.resume = Resume()
         self._store, self._name, self._failed = store, name, failed
         self._table = Latest(store, layout.table(name), failed)
-        self._assignment = Latest(store, layout.assignment(name), failed)
         self._positions = Latest(store, layout.positions(name), failed, _POSITION_SECONDS)
         self._incarnations: dict[str, int] = {}
-        self._places: Mapping[str, str] = {}
         self._reading: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._watch: Watch
@@ -68,7 +66,7 @@ class StoreKeeper:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
-        for latest in (self._table, self._assignment, self._positions):
+        for latest in (self._table, self._positions):
             if keep:
                 with suppress(BrokenError):  # `failed` was told
                     await latest.flush(INTEND_SECONDS)
@@ -84,27 +82,19 @@ class StoreKeeper:
         self._incarnations[worker] = max(number, least)
         return self._incarnations[worker]
 
-    async def intend(self, table: ActivationTable, places: Mapping[str, str] | None = None) -> None:
+    async def intend(self, table: ActivationTable) -> None:
         """See `Keeper`."""
-        self._places = places or self._places
         if not self._store.connected:
             return
         try:
             async with asyncio.timeout(INTEND_SECONDS):
                 await self._store.write(layout.table(self._name), msgspec.json.encode(table))
-                await self._store.write(layout.assignment(self._name), self._assigned(table))
         except (PaspsError, TimeoutError) as error:
             _log.warning("table %d is acted on before it is kept: %s", table.version, error)
 
-    def acted(self, table: ActivationTable, places: Mapping[str, str]) -> None:
+    def acted(self, table: ActivationTable) -> None:
         """See `Keeper`."""
-        self._places = places
         self._table.put(msgspec.json.encode(table))
-        self._assignment.put(self._assigned(table))
-
-    def _assigned(self, table: ActivationTable) -> bytes:
-        homes = {name: routing.places for name, routing in table.components.items()}
-        return msgspec.json.encode({"hosts": self._places, "replicas": homes})
 
     def reached(self, positions: Mapping[int, bytes]) -> None:
         """See `Keeper`."""

@@ -35,9 +35,9 @@ class Wanted:
             StoreUnavailableError: the store is away.
             InvalidError: it holds something else.
         """
-        entry = await self._store.read(layout.desired(self._name))
-        if entry is not None:
-            self.desired = desired_of(entry.value, layout.desired(self._name))
+        entry = await self._store.read(layout.topology(self._name))
+        if entry is not None and entry.value:
+            self.desired = desired_of(entry.value, layout.topology(self._name))
         # a driver that comes slowly may write over the record of its successor, but not over what was decided before both
         for path in (layout.launch(self._name), layout.driver(self._name)):
             epoch = await self._epoch_at(path)
@@ -58,7 +58,8 @@ class Wanted:
         """Read it again whenever it may have changed, and say so, without end. What cannot be read now is read later."""
         news = asyncio.Event()
         watches = [
-            self._store.watch(path, news.set) for path in (layout.desired(self._name), layout.driver(self._name), layout.launch(self._name))
+            self._store.watch(path, news.set)
+            for path in (layout.topology(self._name), layout.driver(self._name), layout.launch(self._name))
         ]
         try:
             while True:

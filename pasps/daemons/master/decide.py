@@ -71,8 +71,6 @@ class Track:
 class Action(Enum):
     """What a leader does."""
 
-    INTEND = auto()
-    """Write down the intent that was submitted, or the restart that the submission was changed for."""
     START = auto()
     RECORD_FAILURE = auto()
     """Keep that its driver could not start it."""
@@ -155,12 +153,12 @@ def _planned(found: Found) -> bool:
     """Whether a restart was asked for that the newest driver does not know of."""
     record = found.newest_record
     known = max(record.restart if record else 0, found.launch.restart if found.launch else 0)
-    return found.newest > 0 and found.wanted.restart > known
+    return found.newest > 0 and found.desired.restart > known
 
 
 def _about_rest(found: Found, life: _Life) -> list[Action]:
     """There is no submission that could be read."""
-    killed = found.wanted.state == "killed"
+    killed = found.desired.state == "killed"
     if found.problem:
         # somebody must look at it; its user can still kill it
         return [Action.FINISH] if killed and life is _Life.GONE else []
@@ -171,18 +169,15 @@ def _about_rest(found: Found, life: _Life) -> list[Action]:
 
 def _about_topology(seen: Seen, track: Track, life: _Life, now: float) -> list[Action]:
     found, own = seen.found, _own(seen)
-    actions = [Action.INTEND] if found.desired != found.wanted else []
     if life is not _Life.GONE:
-        return actions
-    if found.wanted.state == "killed" or found.summary:
+        return []
+    if found.desired.state == "killed" or found.summary:
         return [Action.FINISH]
     planned = _planned(found)
     # whether it ran before does not count: what its driver could not start then, as after a rebalance, it cannot start now, and
     # a loop of starts would hide that; who changes it, or wants it tried again, says so with a rebalance
     if not planned and found.is_refused:
-        return actions
+        return []
     if not planned and own is not None and own.exit_code == NOT_STARTED_CODE:
-        return [*actions, Action.RECORD_FAILURE]
-    if planned or now >= track.not_before:
-        actions.append(Action.START)
-    return actions
+        return [Action.RECORD_FAILURE]
+    return [Action.START] if planned or now >= track.not_before else []

@@ -41,7 +41,7 @@ class Endings:
         if not self.leads():
             # the next leader does it again; by now the name may be in use again
             return
-        # entries below go first when a tree is removed: without its intent, "killed", a topology would start again
+        # entries below go first when a tree is removed: without what its driver said, a topology would start again
         await self._store.write(layout.topology(found.name), b"")
         await self._store.remove(layout.topology(found.name))
         _log.info("topology %s is over", found.name)

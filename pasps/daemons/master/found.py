@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pasps.cluster import layout
@@ -28,21 +28,13 @@ class Found:
 
     name: str
     submission: Submission | None = None
-    desired: Desired | None = None
+    desired: Desired = field(default_factory=Desired)
     record: DriverRecord | None = None
     alive: int | None = None
     launch: Launch | None = None
     last_epoch: int = 0
     summary: bool = False
     problem: str = ""
-
-    @property
-    def wanted(self) -> Desired:
-        """The intent; what was submitted until somebody says otherwise. A restart that the submission was changed for is part of it."""
-        if self.desired is not None:
-            return with_restart(self.desired, self.submission)
-        began = Desired(state="inactive" if self.submission is not None and self.submission.inactive else "active")
-        return with_restart(began, self.submission)
 
     @property
     def newest(self) -> int:
@@ -60,13 +52,6 @@ class Found:
         return self.record if self.record is not None and self.record.epoch == self.newest else None
 
 
-def with_restart(desired: Desired, submission: Submission | None) -> Desired:
-    """An intent with the restart that the submission was changed for, which may not have been written into the intent yet. Pure."""
-    if submission is None or submission.restart <= desired.restart or desired.state == "killed":
-        return desired
-    return replace(desired, restart=submission.restart, wait=submission.wait)
-
-
 async def find(store: Store, name: str, signing: str) -> Found | None:
     """Read it all; None when there is nothing of that name. What cannot be understood is None, and said in `problem`; so is a submission
     that no master with this key wrote.
@@ -76,25 +61,25 @@ async def find(store: Store, name: str, signing: str) -> Found | None:
     """
     paths = [
         layout.topology(name),
-        layout.desired(name),
         layout.driver(name),
         layout.alive(name),
         records.launch(name),
         layout.summary(name),
     ]
-    entry, desired, driver, alive, launch, summary = await asyncio.gather(*map(store.read, paths))
+    entry, driver, alive, launch, summary = await asyncio.gather(*map(store.read, paths))
     if entry is None:
         return None
     problems: list[str] = []
     key = submission_key(signing, name)
-    submission = _understood(entry if entry.value else None, lambda value, where: signed_submission(value, where, key), paths[0], problems)
-    last = _understood(launch, _launch_of, paths[4], problems)
-    registered = _understood(alive, _alive_of, paths[3], problems)
+    submission = _understood(entry, lambda value, where: signed_submission(value, where, key), paths[0], problems)
+    desired = _understood(entry if entry.value else None, desired_of, paths[0], problems)
+    last = _understood(launch, _launch_of, paths[3], problems)
+    registered = _understood(alive, _alive_of, paths[2], problems)
     return Found(
         name=name,
         submission=submission,
-        desired=_understood(desired, desired_of, paths[1], problems),
-        record=_understood(driver, driver_of, paths[2], problems),
+        desired=desired or Desired(),
+        record=_understood(driver, driver_of, paths[1], problems),
         alive=registered.epoch if registered else None,
         launch=last if last and submission and last.package == submission.package else None,
         last_epoch=last.epoch if last else 0,

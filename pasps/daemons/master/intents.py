@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from pasps.cluster import layout
 from pasps.cluster.store import ConflictError, Store
-from pasps.cluster.submission import Desired, Submission, desired_of, encoded, signed, signed_submission
+from pasps.cluster.submission import Desired, Submission, desired_of, kept, signed_submission, with_desired
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.master.failures import NotLeadingError, UnknownTopologyError
-from pasps.daemons.master.found import Found, find, with_restart
+from pasps.daemons.master.found import Found, find
 from pasps.daemons.master.locks import Locks
 from pasps.daemons.master.names import is_name
 from pasps.errors import BusyError, InvalidError
@@ -47,34 +46,28 @@ class Intents:
             NotLeadingError: this master leads no more.
             BusyError: others change it all the time, or what `change` raises.
         """
-        found = await self.find(name)
-        path = layout.desired(name)
-
-        def changed(value: bytes | None) -> bytes:
-            try:
-                desired = found.wanted if value is None else with_restart(desired_of(value, path), found.submission)
-            except InvalidError as error:
-                _log.warning("replaced, as it cannot be read: %s", error)
-                desired = found.wanted
-            return encoded(change(desired))
-
+        await self.find(name)
         async with self._locks.of(name):
-            if await self._store.read(layout.topology(name)) is None:
-                raise UnknownTopologyError(name)
-            await self._write(path, changed)
-        self._wake()
+            for _ in range(TRIES):
+                value, version = await self._entry(name)
+                try:
+                    desired = desired_of(value, layout.topology(name))
+                except InvalidError as error:
+                    _log.warning("replaced, as it cannot be read: %s", error)
+                    desired = Desired()
+                if await self._write(name, with_desired(value, change(desired)), version):
+                    return
+        raise BusyError(f"store: {layout.topology(name)} is changed by others all the time; ask again")
 
     async def restart_with(self, name: str, change: Callable[[Submission], Submission]) -> Submission:
         """What would be submitted for its next restart; nothing is written. Raises as `restart`."""
         return (await self._next(name, change))[0]
 
-    async def restart(self, name: str, change: Callable[[Submission], Submission], checked: Submission) -> bool:
-        """Write `checked`, and with it that a restart is wanted; False when it is not any more what `change` makes.
+    async def restart(self, name: str, change: Callable[[Submission], Submission], checked: Submission, wait: float | None = None) -> bool:
+        """Write `checked`, and that a restart is wanted, before which it is drained for at most `wait` seconds; False when `checked` is
+        not any more what `change` makes.
 
-        One write is the whole intent: the submission itself has the number of the restart that it was changed for. A crash before it
-        leaves nothing, and one after it leaves all: whoever leads copies the restart into `desired`, which the driver follows. Two
-        writes could not do so: after the first alone, a driver that is lost and started again would come up with what nobody was
-        ever told had been taken, or restart without the change.
+        One write is the whole intent: a crash before it leaves nothing, and one after it leaves all.
 
         Raises:
             UnknownTopologyError: there is no such topology.
@@ -82,40 +75,36 @@ class Intents:
             BusyError: it is being killed.
         """
         async with self._locks.of(name):
-            now, version = await self._next(name, change)
+            now, desired, version = await self._next(name, change)
             if now != checked:
                 return False
-            if not self._leads():
-                raise _leads_no_more()
-            try:
-                await self._store.write(layout.topology(name), signed(checked, submission_key(self._signing, name)), version)
-            except ConflictError:
-                return False
-        self._wake()
-        return True
+            wanted = replace(desired, restart=desired.restart + 1, wait=wait)
+            return await self._write(name, kept(checked, wanted, submission_key(self._signing, name)), version)
 
-    async def _next(self, name: str, change: Callable[[Submission], Submission]) -> tuple[Submission, int]:
-        not_killed(name, (found := await self.find(name)).wanted)
-        entry = await self._store.read(layout.topology(name))
+    async def _next(self, name: str, change: Callable[[Submission], Submission]) -> tuple[Submission, Desired, int]:
+        value, version = await self._entry(name)
+        desired = not_killed(name, desired_of(value, layout.topology(name)))
+        submission = signed_submission(value, layout.topology(name), submission_key(self._signing, name))
+        if submission is None:
+            raise UnknownTopologyError(name)
+        return change(submission), desired, version
+
+    async def _entry(self, name: str) -> tuple[bytes, int]:
+        entry = await self._store.read(layout.topology(name)) if is_name(name) else None
         if entry is None or not entry.value:
             raise UnknownTopologyError(name)
-        submission = signed_submission(entry.value, layout.topology(name), submission_key(self._signing, name))
-        restart = max(found.wanted.restart, submission.restart) + 1
-        return replace(change(submission), restart=restart), entry.version
+        return entry.value, entry.version
 
-    async def _write(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
-        for _ in range(TRIES):
-            if not self._leads():
-                raise _leads_no_more()
-            entry = await self._store.read(path)
-            value = change(None if entry is None else entry.value)
-            write: Awaitable[Any] = self._store.create(path, value) if entry is None else self._store.write(path, value, entry.version)
-            try:
-                await write
-            except (BusyError, ConflictError):
-                continue
-            return
-        raise BusyError(f"store: {path} is changed by others all the time; ask again")
+    async def _write(self, name: str, value: bytes, version: int) -> bool:
+        """Whether nobody else wrote since that version."""
+        if not self._leads():
+            raise NotLeadingError("this master leads no more; ask again")
+        try:
+            await self._store.write(layout.topology(name), value, version)
+        except ConflictError:
+            return False
+        self._wake()
+        return True
 
 
 def is_there(found: Found) -> bool:
@@ -132,7 +121,3 @@ def not_killed(name: str, desired: Desired) -> Desired:
     if desired.state == "killed":
         raise BusyError(f"topology {name!r} is being killed")
     return desired
-
-
-def _leads_no_more() -> NotLeadingError:
-    return NotLeadingError("this master leads no more; ask again")

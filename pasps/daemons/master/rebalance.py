@@ -50,14 +50,14 @@ class Rebalances:
 
         def change(submission: Submission) -> Submission:
             workers = submission.workers if wanted.workers is None else wanted.workers
-            return replace(submission, workers=workers, pools={**submission.pools, **(wanted.pools or {})}, wait=wanted.wait)
+            return replace(submission, workers=workers, pools={**submission.pools, **(wanted.pools or {})})
 
         async with self._turns.of(name):
             for _ in range(TRIES):
                 changed = await self._intents.restart_with(name, change)
                 await self._check_pools(name, wanted.pools or {})
                 await self._check(Path(await self._packages.local(changed.package)), self._scratch, changed)
-                if await self._intents.restart(name, change, changed):
+                if await self._intents.restart(name, change, changed, wanted.wait):
                     return
         raise BusyError(f"topology {name!r} is changed by another master all the time; ask again")
 

@@ -13,19 +13,19 @@ from dataclasses import replace
 from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import ConflictError, Store, StoreUnavailableError, Watch
-from pasps.cluster.submission import Desired, DriverRecord, desired_of, encoded
+from pasps.cluster.submission import Desired, DriverRecord, encoded, with_desired
 from pasps.daemons.master import records
 from pasps.daemons.master.decide import Action, OwnDriver, Seen, Track, decide, must_ask
 from pasps.daemons.master.driver_client import ask, door_of
 from pasps.daemons.master.driver_process import Drivers
 from pasps.daemons.master.endings import Endings
-from pasps.daemons.master.found import Found, find, with_restart
+from pasps.daemons.master.found import Found, find
 from pasps.daemons.master.locks import Locks
 from pasps.daemons.master.packages import Packages
 from pasps.daemons.master.records import Launch
 from pasps.daemons.process_identity import started
 from pasps.daemons.run_record import host
-from pasps.errors import BrokenError, BusyError, InvalidError
+from pasps.errors import BrokenError, BusyError
 
 _log = logging.getLogger(__name__)
 
@@ -146,8 +146,6 @@ class Reconciler:
         found = seen.found
         name = found.name
         match action:
-            case Action.INTEND:
-                await self._intend(found)
             case Action.START:
                 await self._start(found)
             case Action.RECORD_FAILURE:
@@ -160,22 +158,19 @@ class Reconciler:
                 await self._processes.clear(name)
                 await self._processes.keep_only(await self._endings.known())
             case Action.EXPEL:
-                await self._store.write(layout.desired(name), encoded(Desired("killed", 0.0)))
+                await self._expel(name)
             case Action.CLEAN:
                 await self._store.remove(layout.topology(name))
                 self._tracks.pop(name, None)
                 self._processes.forget(name)
                 await self._processes.clear(name)
 
-    async def _intend(self, found: Found) -> None:
-        path = layout.desired(found.name)
-        there = await self._store.read(path)
-        # who was quicker knows better, and what cannot be read is shown
-        with suppress(BusyError, InvalidError):
-            if there is None:
-                await self._store.create(path, encoded(found.wanted))
-            else:
-                await self._store.write(path, encoded(with_restart(desired_of(there.value, path), found.submission)), there.version)
+    async def _expel(self, name: str) -> None:
+        path = layout.topology(name)
+        left = await self._store.read(path)
+        with suppress(ConflictError):  # who was quicker knows better
+            if left is not None:
+                await self._store.write(path, with_desired(left.value, Desired("killed", 0.0)), left.version)
 
     async def _start(self, found: Found) -> None:
         """The epoch is taken in the store before there is a process, so no two drivers ever have the same."""
@@ -183,7 +178,7 @@ class Reconciler:
             return
         package = await self._packages.local(found.submission.package)
         epoch = max(found.last_epoch, found.newest) + 1
-        launch = Launch(epoch, found.submission.package, found.wanted.restart)
+        launch = Launch(epoch, found.submission.package, found.desired.restart)
         if not await self._take_epoch(found.name, launch):
             return
         if self._leads():
@@ -210,14 +205,14 @@ class Reconciler:
         record = found.newest_record
         if record is None or record.state != "failed":
             detail = f"its driver could not start it: {self._processes.last_words(found.name, found.newest)}"
-            record = DriverRecord(found.newest, host(), 0, None, "failed", detail, self._clock.wall(), found.wanted.restart)
+            record = DriverRecord(found.newest, host(), 0, None, "failed", detail, self._clock.wall(), found.desired.restart)
             await self._store.write(layout.driver(found.name), encoded(record))
         if found.launch is not None:
             await self._store.write(records.launch(found.name), records.encoded(replace(found.launch, refused=True)))
 
     def _follow(self, name: str) -> None:
         if name not in self._watches:
-            paths = [layout.topology(name), layout.desired(name), layout.driver(name), layout.alive(name)]
+            paths = [layout.topology(name), layout.driver(name), layout.alive(name)]
             self._watches[name] = [self._store.watch(path, self.wake) for path in paths]
 
     def _forget(self, name: str) -> None:

@@ -1,9 +1,8 @@
 """Takes a package in: looks at it, keeps it, and makes the one entry that means that the topology is submitted.
 
 The entry is made in one step, after everything else, and refused when the name is in use: a master that dies before it leaves at most
-a file that nobody refers to, one that dies after it leaves a topology that the next leader starts. The intent (`desired`) is below
-that entry, so it cannot be first; until the reconcile loop has written it, which it does before it starts a driver, it is what was
-submitted.
+a file that nobody refers to, one that dies after it leaves a topology that the next leader starts. What is wanted of it is part of
+that entry.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import msgspec
 from pasps.clock import Clock
 from pasps.cluster import layout
 from pasps.cluster.store import Store, StoreUnavailableError
-from pasps.cluster.submission import Submission, signed
+from pasps.cluster.submission import Desired, Submission, kept, signed_submission
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import records
 from pasps.daemons.master.driver_process import Drivers
@@ -79,8 +78,7 @@ class Submissions:
             check_name(checked.name)
             await self._refuse_used(checked.name)
             location = await self._packages.keep(package, checked.name, sha256)
-            kept = replace(submission, restart=0, wait=None)
-            whole = replace(kept, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
+            whole = replace(submission, name=checked.name, package=location, sha256=sha256, submitted=self._clock.wall())
             prepared.keep_for(checked.name)
             await self._create(whole, checked)
         except BaseException:
@@ -90,11 +88,11 @@ class Submissions:
         return Submitted(checked.name, checked.workers)
 
     async def _create(self, submission: Submission, checked: Checked) -> None:
-        name = submission.name
+        name, wanted = submission.name, Desired("inactive" if submission.inactive else "active")
         try:
             if not self._leadership.leads:
                 raise NotLeadingError("this master stopped leading while the package was checked; submit it again")
-            await self._store.create(layout.topology(name), self._signed(submission))
+            await self._store.create(layout.topology(name), kept(submission, wanted, self._key(name)))
         except StoreUnavailableError as error:
             # it may be there, so its package must stay
             raise StoreUnavailableError(f"whether topology {name!r} was submitted is not known, `pasps list` shows it: {error}") from error
@@ -114,11 +112,15 @@ class Submissions:
 
     async def _is_there(self, submission: Submission) -> bool:
         """Whether an entry of this name is this very one: a call that was repeated after a lost connection finds its own work."""
-        entry = await self._store.read(layout.topology(submission.name))
-        return entry is not None and entry.value == self._signed(submission)
+        path = layout.topology(submission.name)
+        entry = await self._store.read(path)
+        try:
+            return entry is not None and signed_submission(entry.value, path, self._key(submission.name)) == submission
+        except InvalidError:
+            return False
 
-    def _signed(self, submission: Submission) -> bytes:
-        return signed(submission, submission_key(self._signing_key, submission.name))
+    def _key(self, name: str) -> str:
+        return submission_key(self._signing_key, name)
 
     async def _refuse_used(self, name: str) -> None:
         if await self._store.read(layout.topology(name)) is not None:

@@ -146,14 +146,14 @@ class Topologies:
         try:
             entry = await self._store.read(layout.topology(name))
             # what is left of it must be gone too: its name is free only then
-            return entry is None or (bool(entry.value) and self._submitted(name, entry.value) != submitted)
+            if entry is None:
+                return True
+            there = signed_submission(entry.value, name, submission_key(self._signing, name))
+            return there is not None and there.submitted != submitted
         except StoreUnavailableError:
             return False
         except InvalidError:
             return submitted != 0.0
-
-    def _submitted(self, name: str, value: bytes) -> float:
-        return signed_submission(value, name, submission_key(self._signing, name)).submitted
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float | None:

@@ -40,7 +40,7 @@ def view(found: Found, own: OwnDriver | None, track: Track, now: float) -> Topol
         submitted=submission.submitted if submission else 0.0,
         epoch=found.newest,
         driver=found.newest_record,
-        desired=found.wanted,
+        desired=found.desired,
         pools=submission.pools if submission else {},
     )
 
@@ -55,8 +55,8 @@ def state_of(found: Found, own: OwnDriver | None, track: Track, now: float) -> t
     mine = own if own is not None and own.epoch == found.newest else None
     gone = track.gone and track.epoch == found.newest > 0
     has_ended = record is not None and record.state == "ended"
-    if (gone or has_ended) and found.wanted.state != "killed" and not found.summary:
-        if record is not None and has_ended and record.restart < found.wanted.restart:
+    if (gone or has_ended) and found.desired.state != "killed" and not found.summary:
+        if record is not None and has_ended and record.restart < found.desired.restart:
             return "starting", f"it is restarted; the next driver starts {_when(track, now)}"
         return "lost", _about_next(mine, record, track, now)
     if record is None:

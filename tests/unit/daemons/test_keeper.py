@@ -19,6 +19,6 @@ def test_on_one_machine_incarnations_are_counted_for_each_worker() -> None:
 def test_on_one_machine_nothing_is_kept() -> None:
     keeper: Keeper = NoKeeper()
     asyncio.run(keeper.intend(TABLE))
-    keeper.acted(TABLE, {"w0": "here"})
+    keeper.acted(TABLE)
     keeper.reached({1: b"p"})
     assert keeper.resume == Resume(0, {}, {})

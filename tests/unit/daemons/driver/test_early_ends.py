@@ -13,7 +13,7 @@ import pytest
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.submission import DriverRecord, Submission, driver_of, encoded, signed
+from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, encoded, kept
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.driver.driver import Driver
 from pasps.daemons.driver.ending import CRASHED, NOT_STARTED
@@ -53,7 +53,7 @@ class Bench:
         await self.keep(Submission(NAME, made.file, sha256=sha256 or made.sha256))
 
     async def keep(self, submission: Submission, token: str = "token") -> None:
-        await self.master.write(layout.topology(NAME), signed(submission, submission_key(token, NAME)))
+        await self.master.write(layout.topology(NAME), kept(submission, Desired(), submission_key(token, NAME)))
 
 
 def run(folder: Path, body: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:

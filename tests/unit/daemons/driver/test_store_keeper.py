@@ -18,7 +18,6 @@ from tests.unit.daemons.driver.rounds import HangingStore, StrangeStore, rounds,
 
 NAME = "words"
 WORKERS = {"w0": 1, "w1": 1}
-HOSTS = {"w0": "here", "w1": "there"}
 POSITIONS = {1: b"\x80\x05\xff", 2: b""}
 
 
@@ -73,13 +72,11 @@ def test_the_next_driver_goes_on_where_this_one_was() -> None:
     async def body(bench: Bench) -> None:
         keeper = await bench.load()
         grown = with_active(table(), "count", 2)
-        keeper.acted(grown, HOSTS)
+        keeper.acted(grown)
         keeper.reached(POSITIONS)
         await keeper.close()
         assert (await bench.load()).resume == Resume(2, {"words": 1, "count": 2}, POSITIONS)
         assert await bench.kept() == grown
-        assignment = msgspec.json.decode(await value_at(bench.other, layout.assignment(NAME)) or b"")
-        assert assignment == {"hosts": HOSTS, "replicas": {"words": ["w0"], "count": ["w0", "w1"]}}
 
     run(body)
 
@@ -87,7 +84,7 @@ def test_the_next_driver_goes_on_where_this_one_was() -> None:
 def test_the_last_positions_are_kept_though_others_were_kept_a_moment_before() -> None:
     async def body(bench: Bench) -> None:
         keeper = await bench.load()
-        keeper.acted(table(), HOSTS)
+        keeper.acted(table())
         keeper.reached({1: b"1"})
         await until_value(bench.other, layout.positions(NAME), msgspec.json.encode({1: b"1"}))
         keeper.reached(POSITIONS)
@@ -134,7 +131,7 @@ def test_an_intent_does_not_wait_for_a_store_that_is_away_and_the_table_comes_la
         keeper = await bench.load()
         bench.store.cut()
         await keeper.intend(table())
-        keeper.acted(table(), HOSTS)
+        keeper.acted(table())
         await rounds()
         assert await value_at(bench.other, layout.table(NAME)) is None
         bench.store.mend()
@@ -160,11 +157,11 @@ def test_an_intent_waits_for_a_store_that_hangs_no_longer_than_a_moment(
 def test_an_intent_that_came_to_nothing_is_replaced_by_the_table_that_was_published() -> None:
     async def body(bench: Bench) -> None:
         keeper = await bench.load()
-        keeper.acted(table(), HOSTS)
+        keeper.acted(table())
         await until_value(bench.other, layout.table(NAME), msgspec.json.encode(table()))
         await keeper.intend(with_active(table(), "count", 2))
         published = table().following()
-        keeper.acted(published, HOSTS)
+        keeper.acted(published)
         await until_value(bench.other, layout.table(NAME), msgspec.json.encode(published))
 
     run(body)
@@ -214,11 +211,11 @@ def failure(bench: Bench) -> str:
     return str(bench.failures.pop())
 
 
-@pytest.mark.parametrize("path", [layout.table(NAME), layout.assignment(NAME), layout.positions(NAME)])
+@pytest.mark.parametrize("path", [layout.table(NAME), layout.positions(NAME)])
 def test_who_made_it_is_told_that_something_is_not_kept_any_more(path: str) -> None:
     async def body(bench: Bench) -> None:
         keeper = await bench.load(StrangeStore(path))
-        keeper.acted(table(), HOSTS)
+        keeper.acted(table())
         keeper.reached(POSITIONS)
         await until(lambda: bool(bench.failures), "that it is not kept")
         await keeper.close()  # the others are kept, and it is over soon

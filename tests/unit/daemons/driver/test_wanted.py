@@ -9,13 +9,13 @@ import pytest
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.store import StoreUnavailableError
-from pasps.cluster.submission import Desired, DriverRecord, encoded
+from pasps.cluster.submission import Desired, DriverRecord, encoded, with_desired
 from pasps.daemons.driver.wanted import Wanted
 from pasps.errors import InvalidError
 from tests.unit.daemons.driver.rounds import rounds, until
 
 NAME = "words"
-DESIRED, DRIVER = layout.desired(NAME), layout.driver(NAME)
+DESIRED, DRIVER = layout.topology(NAME), layout.driver(NAME)
 
 
 class Bench:
@@ -37,7 +37,7 @@ class Bench:
         await rounds()
 
     async def want(self, desired: Desired) -> None:
-        await self.master.write(DESIRED, encoded(desired))
+        await self.master.write(DESIRED, with_desired(b"", desired))
 
     async def driver(self, epoch: int) -> None:
         await self.master.write(DRIVER, encoded(DriverRecord(epoch, "here", 7)))
@@ -87,7 +87,7 @@ def test_a_driver_is_later_when_its_epoch_is_higher(epoch: int, later: int | Non
 def test_it_cannot_begin_without_the_store_nor_with_nonsense_in_it() -> None:
     async def body(bench: Bench) -> None:
         await bench.master.write(DESIRED, b"yes")
-        with pytest.raises(InvalidError, match=r"/topologies/words/desired: expected a Desired"):
+        with pytest.raises(InvalidError, match=r"/topologies/words: expected a KeptTopology"):
             await bench.wanted.begin()
         bench.store.cut()
         with pytest.raises(StoreUnavailableError):

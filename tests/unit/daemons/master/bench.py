@@ -14,7 +14,7 @@ from typing import Any
 
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryStore, MemoryTree
-from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, encoded, signed_submission, submission_of
+from pasps.cluster.submission import Desired, DriverRecord, Submission, desired_of, encoded, signed_submission, submission_of, with_desired
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.master.app import create_app
 from pasps.daemons.master.assemble import Master, Means, assemble
@@ -28,12 +28,13 @@ TOKEN = "t0ken"
 COMPONENTS = {"lines": {"shape": "spout", "par": 1, "pool": 1}, "count": {"shape": "stateless", "par": 1, "pool": 4}}
 
 
-def package(name: str = "counting", **more: Any) -> bytes:
-    """A zip with nothing but its submission: what is checked is not looked at here."""
+def package(name: str = "counting", said: Mapping[str, Any] | None = None, **more: Any) -> bytes:
+    """A zip with nothing but its submission: what is checked is not looked at here. `said` is what else stands there."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
+        record = json.loads(encoded(Submission(name, "counting.py", **more))) | dict(said or {})
         # not its name alone, which would be written with the time of day: equal ones have equal bytes
-        archive.writestr(zipfile.ZipInfo("submission.json"), encoded(Submission(name, "counting.py", **more)))
+        archive.writestr(zipfile.ZipInfo("submission.json"), json.dumps(record))
     return out.getvalue()
 
 
@@ -185,13 +186,20 @@ class Bench:
             await self.watcher.write(layout.driver(name), encoded(DriverRecord(epoch, "elsewhere", 7, None, "ended")))
 
     async def desired(self, name: str = "counting") -> Desired | None:
-        entry = await self.watcher.read(layout.desired(name))
+        entry = await self.watcher.read(layout.topology(name))
         return None if entry is None else desired_of(entry.value, "desired")
+
+    async def want(self, desired: Desired, name: str = "counting") -> None:
+        entry = await self.watcher.read(layout.topology(name))
+        assert entry is not None
+        await self.watcher.write(layout.topology(name), with_desired(entry.value, desired))
 
     async def submission(self, name: str = "counting") -> Submission:
         entry = await self.watcher.read(layout.topology(name))
         assert entry is not None
-        return signed_submission(entry.value, "submission", submission_key(TOKEN, name))
+        found = signed_submission(entry.value, "submission", submission_key(TOKEN, name))
+        assert found is not None
+        return found
 
 
 @asynccontextmanager

@@ -57,8 +57,7 @@ class Watched:
         return actions
 
 
-def test_a_topology_without_a_driver_gets_one_and_its_intent_is_written_first() -> None:
-    assert first(Seen(replace(NEW, desired=None))) == [Action.INTEND, Action.START]
+def test_a_topology_without_a_driver_gets_one() -> None:
     assert first(Seen(NEW)) == [Action.START]
 
 
@@ -208,22 +207,9 @@ class TestCouldNotStart:
 
 class TestRestart:
     WANTED = Desired(restart=1)
-    CHANGED = replace(SUBMISSION, workers=5, restart=1, wait=2.0)
-
-    def test_one_that_the_submission_was_changed_for_is_written_into_the_intent_first(self) -> None:
-        changed = found(submission=self.CHANGED, desired=Desired("inactive", 9.0))
-        assert changed.wanted == Desired("inactive", 2.0, 1)
-        assert first(Seen(changed)) == [Action.INTEND]
-        assert first(Seen(replace(changed, alive=None), own=OwnDriver(1, 1))) == [Action.INTEND, Action.START]
-        assert first(Seen(replace(changed, desired=changed.wanted))) == []
 
     def test_one_that_is_killed_is_not_restarted(self) -> None:
-        killed = found(submission=self.CHANGED, desired=Desired("killed", 9.0))
-        assert (killed.wanted, first(Seen(killed))) == (killed.desired, [])
-
-    def test_a_later_intent_wins_over_what_the_submission_was_changed_for(self) -> None:
-        later = found(submission=self.CHANGED, desired=Desired("active", None, 2), launch=Launch(1, "p.zip", 2))
-        assert (later.wanted, first(Seen(later))) == (later.desired, [])
+        assert first(Seen(found(desired=Desired("killed", 9.0, 1)))) == []
 
     def test_the_driver_ends_by_itself_first(self) -> None:
         assert first(Seen(found(desired=self.WANTED))) == []

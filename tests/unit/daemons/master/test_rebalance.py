@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.submission import Desired, Submission
 from pasps.daemons.master.failures import RefusedPackageError
@@ -30,7 +29,8 @@ def test_it_is_written_down_as_a_whole(tmp_path: Path) -> None:
             answer = await one.ask("POST", REBALANCE, {"workers": 3, "pools": {"count": 8}, "wait": 2})
             assert (answer.status, answer.json) == (202, {"name": "counting"})
             submission = await one.submission()
-            assert (submission.workers, submission.pools, submission.restart) == (3, {"split": 2, "count": 8}, 1)
+            assert (submission.workers, submission.pools) == (3, {"split": 2, "count": 8})
+            assert await one.desired() == Desired("active", 2.0, 1)
             assert (await one.ask("GET", "/v1/topologies/counting")).json["desired"] == {"state": "active", "wait": 2.0, "restart": 1}
             await one.step()
             assert await one.desired() == Desired("active", 2.0, 1)
@@ -102,9 +102,10 @@ def test_a_master_that_dies_right_after_the_write_leaves_the_whole_of_it_to_the_
             first.store.lose()
             first.store.cut()
             await settled(lambda: second.master.leadership.leads)
-            assert await second.desired() == Desired("active")
+            assert await second.desired() == Desired("active", 2.0, 1)
             await second.step()
             assert await second.desired() == Desired("active", 2.0, 1)
+            assert (await second.submission()).workers == 3
 
     asyncio.run(body())
 
@@ -131,7 +132,7 @@ def test_one_that_is_killed_while_it_is_checked_is_not_restarted(tmp_path: Path)
 
     async def check(package: Path, scratch: Path, submission: Submission | None = None) -> Checked:
         if submission is not None:
-            await benches[0].watcher.write(layout.desired("counting"), b'{"state": "killed"}')
+            await benches[0].want(Desired("killed"))
         return await accepts(package, scratch)
 
     async def body() -> None:
@@ -139,7 +140,7 @@ def test_one_that_is_killed_while_it_is_checked_is_not_restarted(tmp_path: Path)
             benches.append(one)
             await running(one)
             assert (await one.ask("POST", REBALANCE, {"workers": 3})).error[:2] == (409, "BusyError")
-            assert (await one.submission()).restart == 0
+            assert await one.desired() == Desired("killed")
 
     asyncio.run(body())
 
@@ -160,7 +161,8 @@ def test_what_another_master_writes_meanwhile_is_checked_again(tmp_path: Path) -
             second.master.leadership.leads = True
             assert (await first.ask("POST", REBALANCE, {"pools": {"count": 8}})).status == 202
             submission = await first.submission()
-            assert (submission.workers, submission.pools["count"], submission.restart) == (7, 8, 2)
+            assert (submission.workers, submission.pools["count"]) == (7, 8)
+            assert await first.desired() == Desired("active", None, 2)
             assert [(given.workers, given.pools.get("count")) for given in checked] == [(2, 8), (7, 8)]
             second.master.leadership.leads = False
 

@@ -9,7 +9,7 @@ import pytest
 
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
-from pasps.cluster.submission import Desired, Submission, encoded, signed, signed_submission
+from pasps.cluster.submission import Desired, Submission, encoded, kept, signed_submission
 from pasps.cluster.tokens import submission_key
 from pasps.daemons.master import endings, records
 from tests.unit.daemons.master.bench import TOKEN, Bench, bench, settled
@@ -23,7 +23,7 @@ def test_a_submitted_topology_gets_one_driver_with_its_package_and_its_intent(tm
     async def body() -> None:
         async with bench(tmp_path) as one:
             await one.submit(inactive=True)
-            assert await one.desired() is None
+            assert await one.desired() == Desired("inactive")
             await one.step()
             await one.step()
             assert one.drivers.started == [("counting", 1, (await one.submission()).package)]
@@ -185,7 +185,7 @@ def test_a_crash_while_one_is_removed_never_starts_it_again(tmp_path: Path) -> N
             await one.step()
             # what a master leaves that dies after step 3 of `finish`, and half of step 4
             await one.watcher.write(layout.topology("counting"), b"")
-            await one.watcher.remove(layout.desired("counting"))
+            await one.watcher.remove(records.components("counting"))
             one.drivers.forget("counting")
             assert (await one.ask("GET", "/v1/topologies/counting")).status == 404
             assert (await one.ask("GET", "/v1/topologies")).json == {"topologies": []}
@@ -204,7 +204,7 @@ def test_the_oldest_that_ended_are_forgotten(tmp_path: Path, monkeypatch: pytest
         async with bench(tmp_path) as one:
             for name in ("a", "b-1", "b-2", "c"):
                 await one.submit(name)
-                await one.watcher.write(layout.desired(name), encoded(Desired("killed")))
+                await one.want(Desired("killed"), name)
                 one.clock.advance(1.0)
                 await one.step()
             assert [record["name"] for record in (await one.ask("GET", "/v1/ended")).json["ended"]] == ["c", "b-2"]
@@ -229,9 +229,9 @@ def test_what_cannot_be_read_is_shown_and_does_not_stop_the_others(tmp_path: Pat
 
 FORGERS: dict[str, Callable[[Submission], bytes]] = {
     "without a signature": encoded,
-    "signed with another token": lambda one: signed(one, submission_key("another token", one.name)),
-    "signed for another name": lambda one: signed(one, submission_key(TOKEN, "counting")),
-    "signed with nothing": lambda one: signed(one, ""),
+    "signed with another token": lambda one: kept(one, Desired(), submission_key("another token", one.name)),
+    "signed for another name": lambda one: kept(one, Desired(), submission_key(TOKEN, "counting")),
+    "signed with nothing": lambda one: kept(one, Desired(), ""),
 }
 
 
@@ -259,7 +259,9 @@ def test_with_a_key_of_its_own_what_was_submitted_does_not_depend_on_the_token(t
             await one.submit()
             entry = await one.watcher.read(layout.topology("counting"))
             assert entry is not None
-            assert signed_submission(entry.value, "there", submission_key("a key", "counting")).name == "counting"
+            submission = signed_submission(entry.value, "there", submission_key("a key", "counting"))
+            assert submission is not None
+            assert submission.name == "counting"
             await one.step()
             assert await all_of(one) == [("counting", 1)]
             assert (await one.ask("POST", "/v1/topologies/counting/rebalance", {"workers": 3})).status == 202
@@ -276,8 +278,7 @@ def test_the_end_of_a_forged_topology_takes_no_file_along(tmp_path: Path) -> Non
         async with bench(tmp_path) as one:
             for name, package in (("one", str(mine)), ("two", f"{one.packages}/../thesis.zip")):
                 record = Submission(name, "counting.py", package=package)
-                await one.watcher.create(layout.topology(name), signed(record, submission_key(TOKEN, name)))
-                await one.watcher.write(layout.desired(name), encoded(Desired("killed")))
+                await one.watcher.create(layout.topology(name), kept(record, Desired("killed"), submission_key(TOKEN, name)))
             await one.step()
             one.clock.advance(60.0)
             await one.step()

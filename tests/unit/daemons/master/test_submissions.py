@@ -10,7 +10,7 @@ import pytest
 from pasps.cluster import layout
 from pasps.cluster.memory_store import MemoryTree
 from pasps.cluster.store import StoreUnavailableError
-from pasps.cluster.submission import Submission
+from pasps.cluster.submission import Desired, Submission
 from pasps.daemons.master.failures import RefusedPackageError
 from pasps.daemons.master.package_check import Checked
 from tests.unit.daemons.master.bench import Bench, bench, package
@@ -106,8 +106,8 @@ def test_what_its_check_refuses_is_refused_in_its_words(tmp_path: Path) -> None:
 def test_a_package_cannot_ask_for_a_restart(tmp_path: Path) -> None:
     async def body() -> None:
         async with bench(tmp_path) as one:
-            assert (await one.submit(restart=5, wait=1.0)).status == 201
-            assert ((await one.submission()).restart, (await one.submission()).wait) == (0, None)
+            assert (await one.submit(said={"restart": 5, "wait": 1.0, "desired": {"restart": 5}})).status == 201
+            assert await one.desired() == Desired("active")
 
     asyncio.run(body())
 
