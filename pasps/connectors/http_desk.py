@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from pasps.connectors.backoff import Tries
 from pasps.connectors.http_body import Event
-from pasps.connectors.tries import Tries
 
 MOST_BYTES = 64 << 20
 """Of bodies that are read or not answered."""

@@ -12,12 +12,12 @@ from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock, wall_of
+from pasps.connectors.backoff import Tries
 from pasps.connectors.http_body import Event
 from pasps.connectors.http_desk import NOT_ACTIVE, Answer, Desk, EventId, Exchange, Room
 from pasps.connectors.http_intake import Intake
 from pasps.connectors.http_server import HttpServer
 from pasps.connectors.http_settings import settings_of
-from pasps.connectors.tries import Tries
 from pasps.errors import BrokenError, EmitError, InvalidError
 
 _MOST = 512

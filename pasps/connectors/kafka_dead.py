@@ -10,10 +10,10 @@ from typing import Any
 
 from pasps.clock import Clock
 from pasps.connectors.ahead import Tally
+from pasps.connectors.backoff import Setback
 from pasps.connectors.kafka_client import KafkaException, open_producer, words_of
 from pasps.connectors.kafka_settings import KafkaSettings
 from pasps.connectors.read_ahead import Event, written
-from pasps.connectors.setbacks import Setback
 
 _FLUSH_SECONDS = 2.0
 _UNFIT = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP"))

@@ -11,12 +11,12 @@ from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock
+from pasps.connectors.backoff import Tries
 from pasps.connectors.line_file import MOST_LINES, FollowedFile, Piece, Place
 from pasps.connectors.line_files import LineFiles
 from pasps.connectors.line_flight import LinesInFlight
 from pasps.connectors.line_search import Complaints, LineSearch
 from pasps.connectors.line_settings import settings_of
-from pasps.connectors.tries import Tries
 from pasps.errors import EndOfInput
 
 _MOST_BYTES = 64 << 20

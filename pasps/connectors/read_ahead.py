@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock
-from pasps.connectors.tries import Tries
+from pasps.connectors.backoff import Tries
 from pasps.errors import EmitError
 
 _log = logging.getLogger(__name__)

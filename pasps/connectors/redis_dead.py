@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pasps.connectors.ahead import Tally
+from pasps.connectors.backoff import Setback
 from pasps.connectors.read_ahead import Event, written
 from pasps.connectors.redis_group import RefusedError
 from pasps.connectors.redis_settings import RedisSettings
-from pasps.connectors.setbacks import Setback
 
 _MOST = 256
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pasps.clock import Clock
 from pasps.connectors.ahead import Ahead
+from pasps.connectors.backoff import Setback
 from pasps.connectors.read_ahead import LEAVE_SECONDS, Event, Reader
 from pasps.connectors.redis_dead import DeadEntries
 from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
@@ -19,8 +20,6 @@ _log = logging.getLogger(__name__)
 
 _MOST_ACKS, _MOST_BATCHES = 1000, 20
 _LOOK_SECONDS = 0.5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_TELL_SECONDS = 30.0
 
 
 class RedisReader(Reader):
@@ -52,8 +51,8 @@ class RedisReader(Reader):
         self._share: int | None = None
         """This task's part of the lag as it was told last, less what this task was given since: over all tasks that adds up."""
         self._claim_after = FIRST
-        self._look_at = self._hold_at = self._claim_at = self._try_at = self._tell_at = 0.0
-        self._pause = 0.0
+        self._look_at = self._hold_at = self._claim_at = 0.0
+        self._setback = Setback()
         self._ended = False
 
     # ---- on the thread
@@ -61,8 +60,8 @@ class RedisReader(Reader):
     def step(self) -> None:
         """Ack what is done, and read what there is room for."""
         now = self._clock.now()
-        if now < self._try_at:
-            self.over.wait(min(self._wait_seconds, self._try_at - now))
+        if self._setback.lasts(now):
+            self.over.wait(self._wait_seconds)
             return
         try:
             if not self._joined:
@@ -70,7 +69,7 @@ class RedisReader(Reader):
             self._send(now)
             self._keep_in_touch(now)
             self._read()
-            self._pause = 0.0
+            self._setback.over()
         except AwayError as error:
             self._away(error, now)
 
@@ -167,14 +166,10 @@ class RedisReader(Reader):
     def _away(self, error: AwayError, now: float) -> None:
         self._joined, self._share = False, None
         self._group.close()
-        if isinstance(error, NoGroupError) and not self._pause:
-            self._pause = _FIRST_PAUSE  # it is made anew at once; a second time in a row waits
-            return
-        if not self._pause or now >= self._tell_at:
-            self._tell_at = now + _TELL_SECONDS
+        if isinstance(error, NoGroupError) and self._setback.excuses():
+            return  # it is made anew at once; a second time in a row waits
+        if self._setback.failed(now):
             self.tell(f"{error}; it is tried again")
-        self._pause = min(_LONGEST_PAUSE, 2 * self._pause) or _FIRST_PAUSE
-        self._try_at = now + self._pause
 
     def end(self) -> None:
         """Ack what is done. What is not stays with this member's name, for whoever bears it next.

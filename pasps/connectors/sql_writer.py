@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, func, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
+from pasps.connectors.backoff import pause_after
 from pasps.connectors.sql_engine import (
     SqlError,
     column_of,
@@ -31,7 +32,6 @@ from pasps.errors import InvalidError
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
 _MOST_COUNTED = 10_000
 """Rows that are there already are counted so far, which takes milliseconds."""
@@ -211,8 +211,8 @@ class Writer:
             raise SqlError(f"{self._where}: {place_of(self._engine)}: {what}: {words_of(error)}") from None
 
     def _pause(self) -> None:
-        self._wait(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failures, 10)))
         self._failures += 1
+        self._wait(pause_after(self._failures, first=0.05, longest=1.0))
 
 
 def _storable(words: str) -> str:
