@@ -92,6 +92,10 @@ class Partition:
         """A message is acked or put aside."""
         self._open.pop(offset, None)
 
+    def may_begin(self, offset: int) -> None:
+        """Somebody says that the group reads on there."""
+        self.begins = max(0, offset)
+
     def met(self, end: int) -> None:
         """Somebody says that it goes on at least until `end`."""
         self.end = end if self.end is None else max(self.end, end)
