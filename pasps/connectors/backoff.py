@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
@@ -86,6 +86,15 @@ class Tries(Generic[Key]):
     def take(self) -> None:
         """What `due` gave is tried now."""
         heappop(self._waiting)
+
+    def each_due(self, most: int) -> Iterator[Key]:
+        """Up to `most` keys whose time has come. Each is taken when the next one is asked for: what raises meanwhile stays due."""
+        for _ in range(most):
+            key = self.due()
+            if key is None:
+                return
+            yield key
+            self.take()
 
     def forget(self, key: Key) -> None:
         """The key is done. One that waits is still told as due."""

@@ -16,30 +16,11 @@ from pasps.connectors.kafka_partitions import Headers, Key
 from pasps.errors import ConfigError, InvalidError
 
 try:
-    from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
+    from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
+    from confluent_kafka import KafkaException as KafkaException  # for the reader
     from confluent_kafka.admin import AdminClient, OffsetSpec
 except ImportError as error:
     raise InvalidError(f"KafkaSpout needs confluent-kafka, which cannot be imported ({error}); pip install 'pasps[kafka]'") from error
-
-__all__ = [
-    "PATH_KEYS",
-    "KafkaException",
-    "KafkaSettings",
-    "ask_brokers",
-    "ask_group",
-    "ask_offsets",
-    "committed_of",
-    "headers_of",
-    "is_rebalancing",
-    "key_of",
-    "open_admin",
-    "open_consumer",
-    "open_producer",
-    "partition_of",
-    "settings_of",
-    "was_answered",
-    "words_of",
-]
 
 PASSED_ON = "kafka.consumer."
 """What follows it is a property of librdkafka's."""

@@ -37,6 +37,7 @@ _REASON_LENGTH = 1000
 Item = TypeVar("Item")
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Event:
     """Something that was read, and the tuple id of its tuple; compared by identity.
 
@@ -44,19 +45,18 @@ class Event:
     must not wait until it sees the last id of the dead instance once more.
     """
 
-    __slots__ = ("due", "place", "record", "row", "size", "trouble")
-
-    def __init__(self, place: Any, record: Any, due: float | None, size: int, trouble: str = "") -> None:
-        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch, `size` its bytes.
-
-        `trouble` says why the record is not whole: then it is given up, and `values` is not asked.
-        """
-        self.place = place
-        self.record = record
-        self.due = due
-        self.size = size
-        self.trouble = trouble
-        self.row: Sequence[Any] | None = None
+    place: Any
+    """The reader's own."""
+    record: Any
+    """What `values` gets."""
+    due: float | None
+    """In seconds since the epoch."""
+    size: int
+    """Bytes."""
+    trouble: str = ""
+    """Why the record is not whole: then it is given up, and `values` is not asked."""
+    row: Sequence[Any] | None = None
+    """What `values` has made of it."""
 
     def __repr__(self) -> str:
         return f"Event({self.record})"
@@ -341,14 +341,13 @@ class ReadAheadSpout(Spout):
         for event in events:
             self._emit(event)
 
-    def _emit_again(self) -> int:
-        for count in range(_MOST):
-            event = self._tries.due()
-            if event is None:
-                return count
-            self._tries.take()
+    def _emit_again(self) -> bool:
+        """Whether there was any."""
+        emitted = False
+        for event in self._tries.each_due(_MOST):
+            emitted = True
             self._emit(event)
-        return _MOST
+        return emitted
 
     def _emit(self, event: Event) -> None:
         if not self._reader.owns(event):

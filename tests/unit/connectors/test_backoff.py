@@ -97,3 +97,14 @@ def test_what_may_be_tried_again_at_once_is_so_the_first_time_alone() -> None:
     assert (setback.lasts(100.19), setback.lasts(100.21)) == (True, False)
     setback.over()
     assert setback.excuses()
+
+
+def test_what_is_left_while_it_is_tried_stays_due() -> None:
+    tries = Tries[str](FakeClock(), None)
+    for key in "abc":
+        tries.failed(key)
+    for key in tries.each_due(10):
+        if key == "b":
+            break  # as what raises leaves the loop
+    assert list(tries.each_due(1)) == ["b"]
+    assert (list(tries.each_due(10)), len(tries)) == (["c"], 0)
