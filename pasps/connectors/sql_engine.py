@@ -1,15 +1,16 @@
-"""Connections to SQLite and PostgreSQL: URL and password, what each of the two needs set, and whose fault an error is."""
+"""What the keys `sql.*` say, connections to SQLite and PostgreSQL (what each of the two needs set), and whose fault an error is."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import OperationalError
 from typing import Any
 
-from pasps.connectors.sql_settings import SqlSettings
+from pasps.api.keys import Keys
 from pasps.errors import BrokenError, ConfigError, InvalidError
 
 try:
@@ -19,6 +20,9 @@ try:
 except ImportError as error:
     raise InvalidError(f"SqlSink needs SQLAlchemy, which cannot be imported ({error}); pip install 'pasps[sql]'") from error
 
+DEFAULT_URL = "sqlite:///pasps.db"
+ASIDE, FAIL = "aside", "fail"
+_KEYS = ("sql.url", "sql.password.file", "sql.batch", "sql.refused")
 _BUSY_SECONDS = 30
 """How long a writer waits for the others of an SQLite file."""
 _NETWORK: Mapping[str, Any] = {
@@ -45,6 +49,31 @@ _RETRY_STATES = ("40",)
 
 class SqlError(BrokenError):
     """The database could not be used; nothing of the batch is lost, it is written again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """Where to, with whose password, how many rows in a transaction, and what becomes of a row that is refused."""
+
+    url: str = DEFAULT_URL
+    password_file: str | None = None
+    batch: int = 1024
+    refused: str = ASIDE
+
+
+def settings_of(conf: Mapping[str, Any], where: str) -> SqlSettings:
+    """The settings in `conf`; other keys are left alone, and null is as if left out.
+
+    Raises:
+        ConfigError: a key that is nearly one of ours, or a value that its key does not take.
+    """
+    keys, usual = Keys(conf, _KEYS, where, "sql."), SqlSettings()
+    return SqlSettings(
+        keys.text("sql.url", "text") or usual.url,
+        keys.text("sql.password.file", "text"),
+        keys.whole("sql.batch", usual.batch),
+        keys.choice("sql.refused", (ASIDE, FAIL)),
+    )
 
 
 def engine_of(settings: SqlSettings, where: str) -> sqlalchemy.Engine:
