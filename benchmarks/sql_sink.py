@@ -15,8 +15,8 @@ from statistics import median
 from sqlalchemy import create_engine, text
 
 from pasps.clock import SystemClock
+from pasps.connectors.sql_engine import SqlSettings
 from pasps.connectors.sql_rows import Layout, fitted
-from pasps.connectors.sql_settings import SqlSettings
 from pasps.connectors.sql_writer import Writer
 
 _BATCHES = (1, 32, 1024)

@@ -25,7 +25,7 @@ PaspsError
     ├── PredictorError      the predictor gave no forecast that can be used; never reaches users, only their log
     ├── StoreUnavailableError   ZooKeeper cannot be reached now (cluster/store)
     ├── MissingJavaError, MissingSparkError   not on this machine (cluster/java)
-    ├── AwayError           Redis cannot be reached, or did not do it (connectors/redis_group)
+    ├── AwayError           Redis cannot be reached, or did not do it (connectors/redis_client)
     ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/zookeeper_server)
     └── ClusterStartError       a part of the development cluster did not come up (daemons/dev/bring_up)
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from pasps.errors import ConfigError
@@ -60,6 +61,17 @@ class Keys:
         if value is None:
             raise ConfigError(name, "is missing", where=self._where, cure=f"set it to {what}")
         return value
+
+    def content(self, name: str) -> str | None:
+        """The text of the file that it names, without white space at its ends; what it says is in no message."""
+        path = self.text(name, "the path of a file")
+        if path is None:
+            return None
+        try:
+            return Path(path).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise ConfigError(name, f"{path!r} cannot be read: {reason}", where=self._where) from error
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of `choices`; the first is the default."""

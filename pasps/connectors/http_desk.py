@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pasps.connectors.http_body import Event
-from pasps.connectors.tries import Tries
+from pasps.connectors.backoff import Tries
 
 MOST_BYTES = 64 << 20
 """Of bodies that are read or not answered."""
 
+Event = dict[str, Any]
 EventId = tuple[int, int]
 """The number of the request, and the event's place in it: the tuple id."""
 Row = Sequence[Any]
@@ -135,15 +135,11 @@ class Desk:
 
     def again(self, most: int) -> Iterator[tuple[Row, EventId]]:
         """Up to `most` events that failed and are due again; each counts as emitted when the next one is asked for."""
-        for _ in range(most):
-            key = self._tries.due()
-            if key is None:
-                return
+        for key in self._tries.each_due(most):
             exchange = self._open.get(key[0])
             if exchange is not None and exchange.rows is not None:
                 yield exchange.rows[key[1]], key
                 exchange.again -= 1
-            self._tries.take()
 
     # ---- fates
 

@@ -12,12 +12,9 @@ from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock, wall_of
-from pasps.connectors.http_body import Event
-from pasps.connectors.http_desk import NOT_ACTIVE, Answer, Desk, EventId, Exchange, Room
-from pasps.connectors.http_intake import Intake
-from pasps.connectors.http_server import HttpServer
-from pasps.connectors.http_settings import settings_of
-from pasps.connectors.tries import Tries
+from pasps.connectors.backoff import Tries
+from pasps.connectors.http_desk import NOT_ACTIVE, Answer, Desk, Event, EventId, Exchange, Room
+from pasps.connectors.http_intake import Intake, ServerThread, settings_of
 from pasps.errors import BrokenError, EmitError, InvalidError
 
 _MOST = 512
@@ -52,7 +49,7 @@ class HttpSpout(Spout):
         room = Room(self._settings.most_pending)
         self._desk = Desk(Tries(self.clock, self._settings.most_tries), room)
         self._intake = Intake(self._settings, room, self._desk.hand_in, self.clock)
-        self._server: HttpServer | None = None
+        self._server: ServerThread | None = None
         self._active = False
         self._busy_until = self._reopen_at = 0.0
         try:
@@ -174,7 +171,7 @@ class HttpSpout(Spout):
         self._open()
 
     def _open(self) -> None:
-        server = HttpServer(self._settings.host, self._settings.port, self._intake)
+        server = ServerThread(self._settings.host, self._settings.port, self._intake)
         try:
             if self._settings.address_file is not None:
                 _write(Path(self._settings.address_file), f"{server.url}\n")

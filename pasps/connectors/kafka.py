@@ -1,7 +1,7 @@
 """Messages of Kafka topics, at least once; the offsets of a consumer group say how far they are done (docs/kafka.md).
 
-Layout: kafka_settings (the keys), kafka_partitions (what is done) <- kafka_client (confluent-kafka) <- kafka_dead <- kafka_reader
-(the thread) <- kafka.
+Layout: kafka_partitions (what is done) <- kafka_client (the keys, confluent-kafka) <- kafka_troubles (outages) <- kafka_reader (the
+thread) <- kafka.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
+from pasps.connectors.kafka_client import PATH_KEYS, settings_of
 from pasps.connectors.kafka_partitions import KafkaRecord
 from pasps.connectors.kafka_reader import KafkaReader
-from pasps.connectors.kafka_settings import PATH_KEYS, settings_of
 from pasps.connectors.read_ahead import ReadAheadSpout
 
 __all__ = ["KafkaRecord", "KafkaSpout"]

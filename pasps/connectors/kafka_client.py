@@ -1,40 +1,148 @@
-"""The one place that imports confluent-kafka: makes clients, and says in words what is wrong with a broker."""
+"""What the keys `kafka.*` say, and the one place that imports confluent-kafka: makes clients, and says in words what is wrong."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from operator import methodcaller
 from threading import Thread
 from typing import Any
 
+from pasps.api.context import TopologyContext
+from pasps.api.keys import Keys
 from pasps.connectors.kafka_partitions import Headers, Key
-from pasps.connectors.kafka_settings import PASSED_ON, KafkaSettings
 from pasps.errors import ConfigError, InvalidError
 
 try:
-    from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
+    from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
+    from confluent_kafka import KafkaException as KafkaException  # for the reader
     from confluent_kafka.admin import AdminClient, OffsetSpec
 except ImportError as error:
     raise InvalidError(f"KafkaSpout needs confluent-kafka, which cannot be imported ({error}); pip install 'pasps[kafka]'") from error
 
-__all__ = [
-    "KafkaException",
-    "ask_brokers",
-    "ask_group",
-    "ask_offsets",
-    "committed_of",
-    "headers_of",
-    "is_rebalancing",
-    "key_of",
-    "open_admin",
-    "open_consumer",
-    "open_producer",
-    "partition_of",
-    "was_answered",
-    "words_of",
-]
+PASSED_ON = "kafka.consumer."
+"""What follows it is a property of librdkafka's."""
+PATH_KEYS = (
+    "kafka.password.file",
+    "kafka.consumer.sasl.kerberos.keytab",
+    *(f"kafka.consumer.ssl.{what}.location" for what in ("ca", "certificate", "crl", "key", "keystore")),
+)
+"""Keys whose values are paths."""
+_KEYS = (
+    "kafka.brokers",
+    "kafka.topics",
+    "kafka.group",
+    "kafka.start",
+    "kafka.static",
+    "kafka.pending",
+    "kafka.tries",
+    "kafka.dead.topic",
+    "kafka.password.file",
+)
+_OURS: Mapping[str, str] = {
+    "bootstrap.servers": "set 'kafka.brokers'",
+    "metadata.broker.list": "set 'kafka.brokers'",
+    "group.id": "set 'kafka.group'",
+    "group.instance.id": "each task has its own; set 'kafka.static' to false to have none",
+    "auto.offset.reset": "set 'kafka.start'",
+    "enable.auto.commit": "an offset is committed when all before it is acked",
+    "enable.auto.offset.store": "an offset is committed when all before it is acked",
+    "enable.partition.eof": "the spout needs it to know its backlog",
+}
+"""Properties that nobody else may set, and why not or what instead."""
+_FIXED: Mapping[str, Any] = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.partition.eof": True}
+_SHARED = ("security.", "sasl.", "ssl.", "enable.ssl", "socket.", "broker.address.", "client.dns.", "reconnect.")
+"""Properties that hold for every client begin so: how brokers are reached."""
+_USUAL: Mapping[str, Any] = {
+    # partitions that stay where they are go on; with the other strategies everybody drops what is in flight
+    "partition.assignment.strategy": "cooperative-sticky",
+    "heartbeat.interval.ms": 300,  # a member hears of a rebalance with the next one, and all wait for the last member that hears
+    "queued.min.messages": 10_000,
+    "queued.max.messages.kbytes": 16_384,
+    "fetch.queue.backoff.ms": 50,  # a full queue would stop a fast reader for a whole second
+}
+"""Properties that anybody may set otherwise."""
+_CLASSIC = frozenset(("partition.assignment.strategy", "heartbeat.interval.ms"))
+"""Those that the brokers decide in the new protocol, where the client does not take them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """What one task reads, and the properties of its consumer and of its other clients."""
+
+    brokers: str
+    topics: tuple[str, ...]
+    group: str
+    from_the_end: bool
+    most_pending: int
+    most_tries: int | None
+    dead_topic: str | None
+    consumer: Mapping[str, Any] = field(repr=False)
+    client: Mapping[str, Any] = field(repr=False)
+    where: str
+
+
+def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> KafkaSettings:
+    """The settings in `conf`; other keys are left alone, and null is as if left out.
+
+    Raises:
+        ConfigError: a key is missing, wrong or misspelled, or the password's file cannot be read.
+    """
+    where = f"component {ctx.component_id!r}"
+    passed_on = _passed_on(conf, where)
+    keys = Keys({name: value for name, value in conf.items() if not name.startswith(PASSED_ON)}, _KEYS, where, "kafka.")
+    password = keys.content("kafka.password.file")
+    if password is not None:
+        passed_on["sasl.password"] = password
+    brokers = keys.needed("kafka.brokers", "the brokers to begin with, such as 'kafka-1:9092,kafka-2:9092'")
+    group = keys.needed("kafka.group", "the name of a consumer group: it keeps how far the topics are read")
+    start = keys.choice("kafka.start", ("earliest", "latest"))
+    # in the new protocol a name is given free only when its member has timed out, which makes it useless here
+    static = keys.flag("kafka.static", passed_on.get("group.protocol") != "consumer")
+    usual = {name: value for name, value in _USUAL.items() if passed_on.get("group.protocol") != "consumer" or name not in _CLASSIC}
+    task = f"{ctx.topology_name}-{ctx.component_id}-{ctx.task_index}"
+    shared = {name: value for name, value in passed_on.items() if name.startswith(_SHARED)}
+    member = {"group.id": group, "auto.offset.reset": start, **({"group.instance.id": task} if static else {})}
+    return KafkaSettings(
+        brokers=brokers,
+        topics=_topics(conf.get("kafka.topics"), where),
+        group=group,
+        from_the_end=start == "latest",
+        most_pending=keys.whole("kafka.pending", 10_000),
+        most_tries=keys.whole_or_none("kafka.tries"),
+        dead_topic=keys.text("kafka.dead.topic", "the name of a topic"),
+        consumer={"client.id": task, **usual, **passed_on, **_FIXED, "bootstrap.servers": brokers, **member},
+        client={"client.id": task, **shared, "bootstrap.servers": brokers},
+        where=where,
+    )
+
+
+def _passed_on(conf: Mapping[str, Any], where: str) -> dict[str, Any]:
+    found = {}
+    for name, value in conf.items():
+        if not name.startswith(PASSED_ON) or value is None:
+            continue
+        short = name.removeprefix(PASSED_ON)
+        if short in _OURS:
+            raise ConfigError(name, "is the spout's own", where=where, cure=_OURS[short])
+        if not isinstance(value, (str, int, float)):
+            raise ConfigError(name, f"must be text, a number, true or false, got a {type(value).__name__}", where=where)
+        found[short] = value
+    return found
+
+
+def _topics(value: object, where: str) -> tuple[str, ...]:
+    topics = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if isinstance(topics, (list, tuple)) and topics and all(isinstance(topic, str) and topic for topic in topics):
+        return tuple(topics)
+    if value is None:
+        raise ConfigError("kafka.topics", "is missing", where=where, cure="set it to a list of topics")
+    raise ConfigError("kafka.topics", f"must be a list of topics, or text such as 'orders,returns', got {value!r}", where=where)
+
+
+# ---- clients
 
 _ANSWER_SECONDS = 5.0
 _COORDINATOR_SECONDS = 3600.0
@@ -81,11 +189,7 @@ def open_consumer(settings: KafkaSettings, on_error: Callable[[Any], None], on_c
     Raises:
         ConfigError: librdkafka does not take a property, or its value.
     """
-    conf = {**settings.consumer, "error_cb": on_error, "on_commit": on_commit}
-    try:
-        return Consumer(conf, logger=_log)
-    except (KafkaException, TypeError, ValueError) as error:
-        raise _refused(error, settings) from error
+    return _made(Consumer, {**settings.consumer, "error_cb": on_error, "on_commit": on_commit}, settings)
 
 
 def open_producer(settings: KafkaSettings) -> Any:
@@ -94,10 +198,19 @@ def open_producer(settings: KafkaSettings) -> Any:
     Raises:
         ConfigError: as for a consumer.
     """
+    return _made(Producer, {**settings.client, **_LETTERS}, settings)
+
+
+def _made(kind: Callable[..., Any], conf: Mapping[str, Any], settings: KafkaSettings) -> Any:
     try:
-        return Producer({**settings.client, **_LETTERS}, logger=_log)
+        return kind(conf, logger=_log)
     except (KafkaException, TypeError, ValueError) as error:
-        raise _refused(error, settings) from error
+        reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        password = settings.consumer.get("sasl.password")
+        if password:
+            reason = reason.replace(str(password), "***")
+        name = next((name for name in settings.consumer if f'"{name}"' in reason), "*")
+        raise ConfigError(PASSED_ON + name, f"is refused by librdkafka: {reason}", where=settings.where) from error
 
 
 def open_admin(settings: KafkaSettings) -> Any:
@@ -148,18 +261,10 @@ def was_answered(question: Future[Any]) -> bool:
     return error is None or (isinstance(error, KafkaException) and not error.args[0].name().startswith("_"))
 
 
-def is_rebalancing(answer: Any) -> bool:
-    """Whether the group waits for members to join it, again or anew."""
-    return answer.state in (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
-
-
-def _refused(error: Exception, settings: KafkaSettings) -> ConfigError:
-    reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-    password = settings.consumer.get("sasl.password")
-    if password:
-        reason = reason.replace(str(password), "***")
-    name = next((name for name in settings.consumer if f'"{name}"' in reason), "*")
-    return ConfigError(PASSED_ON + name, f"is refused by librdkafka: {reason}", where=settings.where)
+def is_rebalancing(answer: Future[Any]) -> bool:
+    """Whether the group waits for members to join it, again or anew; where nobody may know, it is taken for at rest."""
+    waits = (ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.COMPLETING_REBALANCING)
+    return answer.exception() is None and answer.result().state in waits
 
 
 def partition_of(key: Key, offset: int | None = None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Key = tuple[str, int]
@@ -33,6 +33,7 @@ class KafkaRecord:
         return f"message {self.offset} of {self.topic}[{self.partition}]"
 
 
+@dataclass(eq=False, slots=True)
 class Partition:
     """One partition for as long as it is assigned to this task; assigned again, it is a new one.
 
@@ -40,20 +41,18 @@ class Partition:
     transactions). That is what may be committed.
     """
 
-    __slots__ = ("_open", "begins", "committed", "end", "first", "key", "position")
-
-    def __init__(self, key: Key) -> None:
-        self.key = key
-        self.position: int | None = None
-        """The first offset that is not taken; None until the first message has come, or the end was met."""
-        self.committed: int | None = None
-        """What the broker has confirmed to this task."""
-        self.first = 0
-        """The first offset that was read here."""
-        self.end: int | None = None
-        self.begins: int | None = None
-        """Where it will begin, while no message has come: good enough for the lag, never committed."""
-        self._open: dict[int, None] = {}  # offsets that are taken and not done, in order
+    key: Key
+    position: int | None = None
+    """The first offset that is not taken; None until the first message has come, or the end was met."""
+    committed: int | None = None
+    """What the broker has confirmed to this task."""
+    first: int = 0
+    """The first offset that was read here."""
+    end: int | None = None
+    begins: int | None = None
+    """Where it will begin, while no message has come: good enough for the lag, never committed."""
+    _open: dict[int, None] = field(default_factory=dict)
+    """Offsets that are taken and not done, in order."""
 
     @property
     def low(self) -> int | None:
@@ -91,6 +90,10 @@ class Partition:
     def done(self, offset: int) -> None:
         """A message is acked or put aside."""
         self._open.pop(offset, None)
+
+    def may_begin(self, offset: int) -> None:
+        """Somebody says that the group reads on there."""
+        self.begins = max(0, offset)
 
     def met(self, end: int) -> None:
         """Somebody says that it goes on at least until `end`."""

@@ -8,8 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from pasps.clock import Clock
-from pasps.connectors.kafka_client import was_answered, words_of
-from pasps.connectors.kafka_settings import KafkaSettings
+from pasps.connectors.kafka_client import KafkaSettings, was_answered, words_of
 
 _log = logging.getLogger(__name__)
 

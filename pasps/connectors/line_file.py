@@ -9,7 +9,7 @@ import errno
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -83,6 +83,7 @@ class Piece:
     too_long: tuple[int, int] | None = None
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class FollowedFile:
     """One content of one file; when it is truncated or written anew, that is another `FollowedFile`, of the next `life`.
 
@@ -90,48 +91,43 @@ class FollowedFile:
     that begins anew gives it the same one.
     """
 
-    __slots__ = (
-        "_head", "_here", "_idle_at", "_long", "_seen_ns", "changed_ns", "device", "ended", "final", "grew_at", "handle",
-        "inode", "left_at", "life", "lost", "name", "offset", "path", "pending", "size",
-    )  # fmt: skip
-
-    def __init__(self, path: str, device: int, inode: int, life: int = 0) -> None:
-        self.path, self.device, self.inode, self.life = path, device, inode, life
-        self.name = ""
-        self.offset = 0
-        """Of the first byte that was not taken."""
-        self.size = 0
-        """As last seen."""
-        self.changed_ns = 0
-        """When it was written to last, as last seen."""
-        self.pending: dict[int, bytes] = {}
-        """Lines by offset, in order. What failed stays until it is acked."""
-        self.handle: int | None = None
-        self.grew_at = 0.0
-        self.left_at: float | None = None
-        """Since when the pattern does not match it any more."""
-        self.final = False
-        """Nothing more will be written to it."""
-        self.ended = False
-        """Nothing more is read of it; lines may be pending."""
-        self.lost = False
-        """What is pending could not be read again."""
-        self._head: Mark | None = None
-        self._here: Mark | None = None
-        """What was read last, or what lies where a predecessor's place says."""
-        self._long: Mark | None = None
-        """The beginning of a line that is too long, while it is passed over."""
-        self._idle_at = -1
-        """The size at which there was no complete line."""
-        self._seen_ns = -1
-        """The `changed_ns` of the content that was compared last: what is written anew may have the size it had."""
+    path: str
+    device: int
+    inode: int
+    life: int = 0
+    name: str = ""
+    offset: int = 0
+    """Of the first byte that was not taken."""
+    size: int = 0
+    """As last seen."""
+    changed_ns: int = 0
+    """When it was written to last, as last seen."""
+    pending: dict[int, bytes] = field(default_factory=dict)
+    """Lines by offset, in order. What failed stays until it is acked."""
+    handle: int | None = None
+    grew_at: float = 0.0
+    left_at: float | None = None
+    """Since when the pattern does not match it any more."""
+    final: bool = False
+    """Nothing more will be written to it."""
+    ended: bool = False
+    """Nothing more is read of it; lines may be pending."""
+    lost: bool = False
+    """What is pending could not be read again."""
+    _head: Mark | None = None
+    _here: Mark | None = None
+    """What was read last, or what lies where a predecessor's place says."""
+    _long: Mark | None = None
+    """The beginning of a line that is too long, while it is passed over."""
+    _idle_at: int = -1
+    """The size at which there was no complete line."""
+    _seen_ns: int = -1
+    """The `changed_ns` of the content that was compared last: what is written anew may have the size it had."""
 
     @classmethod
     def at(cls, place: Place, path: str, device: int) -> FollowedFile:
         """A file that goes on where another instance was, at the path where it is now."""
-        file = cls(path, device, place.inode, place.life)
-        file.name, file.offset, file._head, file._here = place.name, place.offset, place.head, place.here
-        return file
+        return cls(path, device, place.inode, place.life, place.name, place.offset, _head=place.head, _here=place.here)
 
     # ---- the file itself
 

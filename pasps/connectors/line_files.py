@@ -1,18 +1,16 @@
-"""The files of one task, from when they are found until they end, and which of them has something to read."""
+"""The files of one task, from when they are found until they end: which has something to read, and what of it is in flight."""
 
 from __future__ import annotations
 
 import errno
 import logging
+import os
 from collections.abc import Iterable
 
 from pasps.connectors.line_file import FollowedFile, Piece, Place
-from pasps.connectors.line_flight import LinesInFlight
-from pasps.connectors.line_moves import relocate
-from pasps.connectors.line_open import OpenFiles
-from pasps.connectors.line_search import Complaints, Found, Key, LineSearch
-from pasps.connectors.line_settings import LineSettings
+from pasps.connectors.line_search import Found, Key, LineSearch, LineSettings, PathProblems, find_inode
 
+_MOST_OPEN = 128
 _MOST_TRIED = 64
 """Files opened and read in one call."""
 
@@ -23,16 +21,20 @@ class LineFiles:
     """A file is FOLLOWED while the pattern matches it. It is LEFT when it does not any more, and ENDED when it has not grown for
     `lines.rotated.seconds` since then, or is gone.
 
-    Without `lines.follow` the files are those of the first scan, and each ends where it ends. Not thread-safe.
+    Without `lines.follow` the files are those of the first scan, and each ends where it ends. Lines know their file by its name, from
+    its first line until it is over and nothing of it is pending. Not thread-safe.
     """
 
-    def __init__(self, settings: LineSettings, search: LineSearch, complaints: Complaints, flight: LinesInFlight) -> None:
+    def __init__(self, settings: LineSettings, search: LineSearch, problems: PathProblems) -> None:
         self._settings = settings
         self._search = search
-        self._complaints = complaints
-        self._flight = flight
+        self._problems = problems
         self._files: dict[Key, FollowedFile] = {}
         """Followed and left, and those that ended and are still matched, so that they are not found anew."""
+        self._named: dict[str, FollowedFile] = {}
+        """Those of which lines were emitted."""
+        self._parting: dict[str, FollowedFile] = {}
+        """Over, with lines pending."""
         self._ready: dict[FollowedFile, None] = {}
         self._open = OpenFiles()
         self._awaited: dict[int, Place] = {}
@@ -98,7 +100,7 @@ class LineFiles:
         elif place.whole:
             _log.info("%r is gone; all that was seen of it had been read", place.path)
         else:
-            self._complaints.tell(place.path, f"gone; what it had from byte {place.offset} on cannot be read")
+            self._problems.tell(place.path, f"gone; what it had from byte {place.offset} on cannot be read")
 
     def _leave(self, file: FollowedFile, now: float) -> None:
         """Read on for a while: whoever writes it may not know yet."""
@@ -154,12 +156,12 @@ class LineFiles:
                 raise FileNotFoundError(errno.ENOENT, "another content has its inode now", file.path)
             file = self._begin_anew(file)
         if file.is_compressed():
-            self._complaints.tell(file.path, "compressed, which cannot be followed: unpack it; left out")
+            self._problems.tell(file.path, "compressed, which cannot be followed: unpack it; left out")
             file.final = True
             return file, None
         piece = file.read(self._settings.most_bytes)
         if piece is not None and piece.lines:
-            self._flight.begin(file)
+            self._named[file.identify()] = file
         return file, piece
 
     def take(self, file: FollowedFile, piece: Piece, now: float) -> None:
@@ -181,16 +183,16 @@ class LineFiles:
 
     def _ensure_open(self, file: FollowedFile) -> None:
         self._open.open(file)
-        self._complaints.well(file.path)
+        self._problems.well(file.path)
 
     def _trouble(self, file: FollowedFile, error: OSError) -> None:
         self._open.close(file)
         if not isinstance(error, FileNotFoundError):  # else the next scan sees where it went
-            self._complaints.tell(file.path, f"{error.strerror}; trying again")
+            self._problems.tell(file.path, f"{error.strerror}; trying again")
 
     def _gone(self, file: FollowedFile) -> None:
         if not file.is_read():
-            self._complaints.tell(file.path, f"gone; what it had from byte {file.offset} on was not read")
+            self._problems.tell(file.path, f"gone; what it had from byte {file.offset} on was not read")
         file.lost = True
         self._end(file)
 
@@ -207,16 +209,125 @@ class LineFiles:
         key = (file.device, file.inode)
         if self._files.get(key) is file:
             del self._files[key]
-        self._flight.over(file)
+        self._part(file)
+
+    def _part(self, file: FollowedFile) -> None:
+        """Nothing more of it will be emitted for the first time."""
+        if file.pending:
+            self._parting[file.name] = file
+        else:
+            self._named.pop(file.name, None)
 
     def over(self) -> bool:
         """Whether nothing will be read any more; never while files are followed."""
         return not self._settings.follow and self._scanned and all(file.ended for file in self._files.values())
 
-    def places(self) -> tuple[Place, ...]:
-        """Where to go on, for each file that can be read again."""
-        return self._flight.places(self._files.values())
-
     def close(self) -> None:
         """Close all files."""
         self._open.close_all()
+
+    # ---- lines in flight
+
+    def pending(self, name: str, offset: int) -> tuple[FollowedFile, bytes] | None:
+        """A line that is in flight or has failed, and its file; None when it is neither."""
+        file = self._named.get(name)
+        line = None if file is None else file.pending.get(offset)
+        return None if file is None or line is None else (file, line)
+
+    def done(self, name: str, offset: int) -> bytes | None:
+        """A line is acked or put aside: gives it; None when it was not pending."""
+        found = self.pending(name, offset)
+        if found is None:
+            return None
+        file, line = found
+        del file.pending[offset]
+        if not file.pending and self._parting.pop(name, None) is not None:
+            self._part(file)
+        return line
+
+    def places(self) -> tuple[Place, ...]:
+        """Where to go on, for each file that can be read again."""
+        return tuple(file.place() for file in [*self._parting.values(), *self._files.values()] if not file.lost)
+
+
+class OpenFiles:
+    """Those that were read last, and no more than a process may well have. The one that was read last is the last."""
+
+    def __init__(self) -> None:
+        self._files: dict[FollowedFile, None] = {}
+
+    def open(self, file: FollowedFile) -> None:
+        """Open it, unless it is, and close others that were not read for long.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        file.open()
+        self._files.pop(file, None)
+        self._files[file] = None
+        while len(self._files) > _MOST_OPEN:
+            self.close(next(iter(self._files)))
+
+    def mark(self, file: FollowedFile) -> None:
+        """Open it for a moment, which notes how it begins; no other is closed for it.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        file.open()
+        if file not in self._files:
+            file.close()
+
+    def hand_over(self, file: FollowedFile, to: FollowedFile) -> None:
+        """`to` is the same file, with another content."""
+        to.handle, file.handle = file.handle, None
+        self._files.pop(file)
+        self._files[to] = None
+
+    def close(self, file: FollowedFile) -> None:
+        """Close it, if it is open."""
+        self._files.pop(file, None)
+        file.close()
+
+    def look(self) -> None:
+        """See how large they are."""
+        for file in self._files:
+            file.look()
+
+    def with_news(self) -> dict[FollowedFile, None]:
+        """Those that are to be read, as of the last look."""
+        return dict.fromkeys(file for file in self._files if file.has_news())
+
+    def close_all(self) -> None:
+        """Close all."""
+        for file in list(self._files):
+            self.close(file)
+
+
+def relocate(file: FollowedFile) -> bool:
+    """Find out what it is called now, and close it; False: it is gone.
+
+    That a file has its inode is not enough: one that is free is used again, so it must also have what was read of it.
+    """
+    found = find_inode(os.path.dirname(file.path), file.inode)
+    if found is None:
+        return False
+    path, size = file.path, file.size
+    (file.device, _), what = found
+    file.close()
+    file.path, file.size, file.changed_ns = what.paths[0], what.size, what.changed_ns
+    if _is_another(file):
+        file.path, file.size = path, size
+        return False
+    return True
+
+
+def _is_another(file: FollowedFile) -> bool:
+    try:
+        file.open()
+        file.look()
+        return file.is_another()
+    except OSError:
+        return False  # it is told when it is to be read
+    finally:
+        file.close()

@@ -1,15 +1,28 @@
-"""Which files a pattern matches that can be followed, and where a file went that was renamed; what is wrong is told once."""
+"""What the keys `lines.*` say, which files a pattern matches that can be followed, and where one went that was renamed."""
 
 from __future__ import annotations
 
 import glob
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from pasps.errors import InvalidError
+from pasps.api.keys import Keys
+from pasps.errors import ConfigError, InvalidError
 
+_KEYS = (
+    "lines.path",
+    "lines.start",
+    "lines.follow",
+    "lines.bytes",
+    "lines.max.bytes",
+    "lines.pending",
+    "lines.tries",
+    "lines.scan.seconds",
+    "lines.rotated.seconds",
+)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".Z", ".zip")
 _LOOKS = 3
 """A file that is renamed while its directory is looked through may be missed."""
@@ -17,6 +30,48 @@ _NO_FILE = "no file matches; waiting for one"
 
 Key = tuple[int, int]
 """Device and inode, which a file keeps when it is renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineSettings:
+    """Which files, from where, and the bounds; `path` is absolute."""
+
+    path: str
+    from_end: bool
+    follow: bool
+    as_bytes: bool
+    most_bytes: int
+    most_pending: int
+    most_tries: int | None
+    scan_seconds: float
+    rotated_seconds: float
+
+
+def settings_of(conf: Mapping[str, Any], where: str) -> LineSettings:
+    """The settings in `conf`; other keys are left alone.
+
+    Raises:
+        ConfigError: a key is missing, wrong or misspelled.
+    """
+    keys = Keys(conf, _KEYS, where, "lines.")
+    path = os.path.abspath(os.path.expanduser(keys.needed("lines.path", "the path of a file, or a pattern such as '/var/log/app*.log'")))
+    from_end = keys.choice("lines.start", ("beginning", "end")) == "end"
+    follow = keys.flag("lines.follow", True)
+    if from_end and not follow:
+        raise ConfigError(
+            "lines.start", "is 'end', while 'lines.follow' is false: nothing would be read", where=where, cure="set one of them"
+        )
+    return LineSettings(
+        path,
+        from_end,
+        follow,
+        keys.flag("lines.bytes", False),
+        keys.whole("lines.max.bytes", 1 << 20, 1, 1 << 26),
+        keys.whole("lines.pending", 10_000),
+        keys.whole_or_none("lines.tries"),
+        keys.seconds("lines.scan.seconds", 1.0),
+        keys.seconds("lines.rotated.seconds", 60.0),
+    )
 
 
 @dataclass(slots=True)
@@ -28,7 +83,7 @@ class Found:
     paths: list[str] = field(default_factory=list)
 
 
-class Complaints:
+class PathProblems:
     """Tells each problem of a path once, until it is another problem or none."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -54,11 +109,11 @@ class Complaints:
 class LineSearch:
     """Looks at directories; never opens a file."""
 
-    def __init__(self, pattern: str, mine: Callable[[int], bool], complaints: Complaints) -> None:
+    def __init__(self, pattern: str, mine: Callable[[int], bool], problems: PathProblems) -> None:
         """`mine` says by the inode which of the files that match are this task's."""
         self._pattern = pattern
         self._mine = mine
-        self._complaints = complaints
+        self._problems = problems
 
     def check(self, where: str, follow: bool) -> None:
         """Refuse what can never be followed.
@@ -83,16 +138,16 @@ class LineSearch:
     def found(self) -> dict[Key, Found]:
         """The files that are there now."""
         paths, found = self._matches(), dict[Key, Found]()
-        self._complaints.keep({*paths, self._pattern})
+        self._problems.keep({*paths, self._pattern})
         if paths:
-            self._complaints.well(self._pattern, _NO_FILE)
+            self._problems.well(self._pattern, _NO_FILE)
         else:
-            self._complaints.tell(self._pattern, _NO_FILE)
+            self._problems.tell(self._pattern, _NO_FILE)
         for path in paths:
             try:
                 info = os.stat(path)
             except OSError as error:
-                self._complaints.tell(path, f"{error.strerror}; trying again")
+                self._problems.tell(path, f"{error.strerror}; trying again")
                 continue
             if stat.S_ISDIR(info.st_mode) or not self._mine(info.st_ino):
                 continue
@@ -100,7 +155,7 @@ class LineSearch:
             if problem is None:
                 found.setdefault((info.st_dev, info.st_ino), Found(info.st_size, info.st_mtime_ns)).paths.append(path)
             else:
-                self._complaints.tell(path, f"{problem}; left out")
+                self._problems.tell(path, f"{problem}; left out")
         return found
 
     def _matches(self) -> list[str]:

@@ -1,4 +1,7 @@
-"""A spout that emits the lines of files, and follows the files as they grow."""
+"""A spout that emits the lines of files, and follows the files as they grow.
+
+Layout: line_file (one file), line_search (the keys, and which files there are) <- line_files (those of one task) <- lines.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,10 @@ from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock
+from pasps.connectors.backoff import Tries
 from pasps.connectors.line_file import MOST_LINES, FollowedFile, Piece, Place
 from pasps.connectors.line_files import LineFiles
-from pasps.connectors.line_flight import LinesInFlight
-from pasps.connectors.line_search import Complaints, LineSearch
-from pasps.connectors.line_settings import settings_of
-from pasps.connectors.tries import Tries
+from pasps.connectors.line_search import LineSearch, PathProblems, settings_of
 from pasps.errors import EndOfInput
 
 _MOST_BYTES = 64 << 20
@@ -51,10 +52,9 @@ class LineSpout(Spout):
         where = f"component {ctx.component_id!r}"
         tasks = len(ctx.component_tasks(ctx.component_id))
         self._settings = settings = settings_of(conf, where)
-        complaints = Complaints(ctx.report_error)
-        search = LineSearch(settings.path, lambda inode: zlib.crc32(b"%d" % inode) % tasks == ctx.task_index, complaints)
-        self._flight = LinesInFlight()
-        self._files = LineFiles(settings, search, complaints, self._flight)
+        problems = PathProblems(ctx.report_error)
+        search = LineSearch(settings.path, lambda inode: zlib.crc32(b"%d" % inode) % tasks == ctx.task_index, problems)
+        self._files = LineFiles(settings, search, problems)
         self._tries = Tries[LineId](self.clock, settings.most_tries)
         self._pending = self._pending_bytes = 0
         self._bytes_read = self._lines_read = 0
@@ -138,19 +138,17 @@ class LineSpout(Spout):
 
     def _emit_again(self) -> bool:
         """Whether there was any."""
-        for number in range(MOST_LINES):
-            key = self._tries.due()
-            if key is None:
-                return number > 0
-            found = self._flight.pending(*key)
+        emitted = False
+        for key in self._tries.each_due(MOST_LINES):
+            emitted = True
+            found = self._files.pending(*key)
             if found is not None:
                 row = self._row(found[0], _shown(found[0].path), key[1], found[1])
                 if row is None:
                     self._done(key)
                 else:
                     self.emit(row, key)
-            self._tries.take()  # not before: what raises is tried again
-        return True
+        return emitted
 
     def _row(self, file: FollowedFile, path: str, offset: int, line: bytes) -> Sequence[Any] | None:
         """None: it was put aside."""
@@ -183,13 +181,13 @@ class LineSpout(Spout):
 
     def fail(self, tup_id: LineId) -> None:
         """Emit it again, before anything new; or put it aside when it failed too often."""
-        found = self._flight.pending(*tup_id)
+        found = self._files.pending(*tup_id)
         if found is not None and not self._tries.failed(tup_id):
             self._put_aside(_shown(found[0].path), tup_id[1], f"failed {self._settings.most_tries} times")
             self._done(tup_id)
 
     def _done(self, tup_id: LineId) -> None:
-        line = self._flight.done(*tup_id)
+        line = self._files.done(*tup_id)
         if line is not None:
             self._tries.forget(tup_id)
             self._pending -= 1

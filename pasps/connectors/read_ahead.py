@@ -1,6 +1,7 @@
 """What the spouts of brokers share: a reader on a thread of its own, and a spout that keeps what it emitted until it is done.
 
-Used by kafka and redis_streams, whose readers stand in kafka_reader and redis_reader.
+Used by kafka and redis_streams, whose readers stand in kafka_reader and redis_reader. An event's walk: `Reader.step` puts it into
+`Ahead`, `Reader.take` gives it to `ReadAheadSpout`, which emits it; `done` tells the server, `set_aside` gives it to `DeadLetters`.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ import logging
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Condition, Thread
 from threading import Event as Flag
-from threading import Thread
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock
-from pasps.connectors.tries import Tries
+from pasps.connectors.backoff import Setback, Tries
 from pasps.errors import EmitError
 
 _log = logging.getLogger(__name__)
 
+_MOST_AHEAD, _MOST_AHEAD_BYTES = 1000, 16 << 20
+_FIRST_GUESS = 1 << 20
 _MOST, _MOST_BYTES = 256, 64 << 20
 _MOST_NEWS = 50
 LEAVE_SECONDS, _JOIN_SECONDS = 3.5, 0.5
@@ -30,7 +34,10 @@ _TOGETHER_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 _REASON_LENGTH = 1000
 
+Item = TypeVar("Item")
 
+
+@dataclass(eq=False, repr=False, slots=True)
 class Event:
     """Something that was read, and the tuple id of its tuple; compared by identity.
 
@@ -38,19 +45,18 @@ class Event:
     must not wait until it sees the last id of the dead instance once more.
     """
 
-    __slots__ = ("due", "place", "record", "row", "size", "trouble")
-
-    def __init__(self, place: Any, record: Any, due: float | None, size: int, trouble: str = "") -> None:
-        """`place` is the reader's own, `record` what `values` gets, `due` in seconds since the epoch, `size` its bytes.
-
-        `trouble` says why the record is not whole: then it is given up, and `values` is not asked.
-        """
-        self.place = place
-        self.record = record
-        self.due = due
-        self.size = size
-        self.trouble = trouble
-        self.row: Sequence[Any] | None = None
+    place: Any
+    """The reader's own."""
+    record: Any
+    """What `values` gets."""
+    due: float | None
+    """In seconds since the epoch."""
+    size: int
+    """Bytes."""
+    trouble: str = ""
+    """Why the record is not whole: then it is given up, and `values` is not asked."""
+    row: Sequence[Any] | None = None
+    """What `values` has made of it."""
 
     def __repr__(self) -> str:
         return f"Event({self.record})"
@@ -59,9 +65,119 @@ class Event:
         raise TypeError("an event in flight is known to its own process only")
 
 
+class Ahead(Generic[Item]):
+    """What was read and not taken, in order: 1,000 at most, and about 16 MiB.
+
+    Who uses it holds a lock; only `room` needs none, and is asked by the thread that puts.
+    How large the next ones are is known when they are here. So few are asked for at first, and then as many as fit if they are as
+    large on the mean as the last ones were.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[tuple[Item, int]] = deque()
+        self._bytes = 0
+        self._came = self._came_bytes = 0
+        """Since `room` was asked last."""
+        self._guess = float(_FIRST_GUESS)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def room(self) -> int:
+        """How many to ask for. The guess rises at once with what has come since, and falls by half at most."""
+        if self._came:
+            self._guess = max(1.0, self._came_bytes / self._came, self._guess / 2)
+            self._came = self._came_bytes = 0
+        count, size = _MOST_AHEAD - len(self._items), _MOST_AHEAD_BYTES - self._bytes
+        return max(1, min(count, int(size / self._guess))) if count > 0 and size > 0 else 0
+
+    def is_low(self) -> bool:
+        """Whether it is worth while to ask for more."""
+        return len(self._items) <= _MOST_AHEAD // 2 and self._bytes <= _MOST_AHEAD_BYTES // 2
+
+    def put(self, item: Item, size: int) -> None:
+        """It was read, and has so many bytes."""
+        self._items.append((item, size))
+        self._bytes += size
+        self._came += 1
+        self._came_bytes += size
+
+    def pop(self) -> Item:
+        """The next one; there is one."""
+        item, size = self._items.popleft()
+        self._bytes -= size
+        return item
+
+
+class Tally:
+    """How much is somewhere, where one thread puts and another one takes: each writes numbers of its own."""
+
+    def __init__(self) -> None:
+        self._put = self._put_bytes = 0
+        self._gone = self._gone_bytes = 0
+
+    def put(self, size: int) -> None:
+        """One more."""
+        self._put += 1
+        self._put_bytes += size
+
+    def gone(self, size: int) -> None:
+        """One less."""
+        self._gone += 1
+        self._gone_bytes += size
+
+    def now(self) -> tuple[int, int]:
+        """How many are there, and how many bytes."""
+        return self._put - self._gone, self._put_bytes - self._gone_bytes
+
+
 def written(reason: str) -> bytes:
     """A reason as a server takes it: 1,000 characters at most, and what is no character (half a surrogate pair) as an escape."""
     return reason[:_REASON_LENGTH].encode("utf-8", "backslashreplace")
+
+
+@dataclass(eq=False, slots=True)
+class Letter:
+    """An event that is given up, and why."""
+
+    event: Event
+    reason: bytes
+    stub: bool = False
+    """It goes without what the event holds."""
+
+
+class DeadLetters(ABC):
+    """What is given up, on its way to where such events are kept; each is done when it is there.
+
+    `put` and `parting` are called by the spout, everything else by the reader's thread. While the server does not take them, letters
+    wait, and are tried after pauses up to 5 s.
+    """
+
+    def __init__(self, target: str, done: Callable[[Event], None], tell: Callable[[str], None]) -> None:
+        """`target` is where they go; `done` hears of each that has arrived, `tell` of what went wrong."""
+        self.target = target
+        self._done, self._tell = done, tell
+        self._waiting: deque[Letter] = deque()
+        self._tally = Tally()
+        self._setback = Setback()
+
+    def parting(self) -> tuple[int, int]:
+        """How many are not there yet, and their bytes."""
+        return self._tally.now()
+
+    def put(self, event: Event, reason: str) -> None:
+        """It is to go there."""
+        self._tally.put(event.size)
+        self._waiting.append(Letter(event, written(reason)))
+
+    @abstractmethod
+    def send(self) -> None:
+        """Send what waits."""
+
+    def _finish(self, letter: Letter) -> None:
+        """It is there, or nowhere."""
+        self._tally.gone(letter.event.size)
+        self._done(letter.event)
 
 
 class Reader(ABC):
@@ -70,9 +186,18 @@ class Reader(ABC):
     The thread calls `step` again and again, and `end` at last; everything else is called by the spout, and returns at once.
     """
 
-    def __init__(self, name: str) -> None:
+    dead_key: ClassVar[str] = ""
+    """The key that says where an event is kept that is given up, such as `kafka.dead.topic`."""
+
+    def __init__(self, name: str, wait_seconds: float = 0.1) -> None:
+        """A step waits `wait_seconds` for events or room."""
         self.over = Flag()
         """Set when the spout is closed: then `step` returns soon."""
+        self._wait_seconds = wait_seconds
+        self._ahead: Ahead[Any] = Ahead()
+        self._lock = Condition()
+        """Of what was read ahead. The thread waits on it for room; nothing of the server's is called under it."""
+        self._dead: DeadLetters | None = None
         self.leave_seconds = LEAVE_SECONDS
         """So long may `end` take; what it has not told the server by then it gives up, and says so."""
         self._news: deque[str] = deque(maxlen=_MOST_NEWS)
@@ -92,6 +217,10 @@ class Reader(ABC):
         """Something that people should know; the spout reports it."""
         self._news.append(problem)
 
+    def _wait_for_room(self) -> None:
+        with self._lock:
+            self._lock.wait_for(self._ahead.is_low, self._wait_seconds)
+
     def _run(self) -> None:
         while not self.over.is_set():
             try:
@@ -106,9 +235,23 @@ class Reader(ABC):
 
     # ---- on the spout's loop
 
-    @abstractmethod
     def take(self, most: int, most_bytes: int) -> list[Event]:
         """The next events, in order; from now on the spout has them. The last one may go beyond the bytes; no room, no event."""
+        found: list[Event] = []
+        with self._lock:
+            while self._ahead and len(found) < most and most_bytes > 0:
+                event = self._taken(self._ahead.pop())
+                if event is not None:
+                    found.append(event)
+                    most_bytes -= event.size
+            if self._ahead.is_low():
+                self._lock.notify()
+        return found
+
+    def _taken(self, item: Any) -> Event | None:
+        """What was read ahead, as an event; None: it is none, or not this reader's any more. Under the lock."""
+        event: Event = item
+        return event
 
     @abstractmethod
     def owns(self, event: Event) -> bool:
@@ -118,13 +261,17 @@ class Reader(ABC):
     def done(self, event: Event) -> None:
         """It need not be given out again."""
 
-    @abstractmethod
     def set_aside(self, event: Event, reason: str) -> str:
         """It is given up: bring it to where such events go. Says in words where that is."""
+        if self._dead is None:
+            self.done(event)
+            return f"it is left out; with {self.dead_key!r} it would be kept"
+        self._dead.put(event, reason)
+        return f"it goes to the {self.dead_key.rpartition('.')[2]} {self._dead.target!r}"
 
-    @abstractmethod
     def parting(self) -> tuple[int, int]:
         """How many events were put aside and are not yet where they go, and their bytes; they count as in flight."""
+        return (0, 0) if self._dead is None else self._dead.parting()
 
     @abstractmethod
     def backlog(self) -> int | None:
@@ -194,14 +341,13 @@ class ReadAheadSpout(Spout):
         for event in events:
             self._emit(event)
 
-    def _emit_again(self) -> int:
-        for count in range(_MOST):
-            event = self._tries.due()
-            if event is None:
-                return count
-            self._tries.take()
+    def _emit_again(self) -> bool:
+        """Whether there was any."""
+        emitted = False
+        for event in self._tries.each_due(_MOST):
+            emitted = True
             self._emit(event)
-        return _MOST
+        return emitted
 
     def _emit(self, event: Event) -> None:
         if not self._reader.owns(event):

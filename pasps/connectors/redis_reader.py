@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from threading import Condition
+from collections.abc import Callable
 from typing import Any
 
 from pasps.clock import Clock
-from pasps.connectors.ahead import Ahead
-from pasps.connectors.read_ahead import LEAVE_SECONDS, Event, Reader
-from pasps.connectors.redis_dead import DeadEntries
-from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of, share_of
-from pasps.connectors.redis_group import AwayError, NoGroupError
-from pasps.connectors.redis_settings import RedisSettings
+from pasps.connectors.backoff import Setback
+from pasps.connectors.read_ahead import LEAVE_SECONDS, DeadLetters, Event, Reader
+from pasps.connectors.redis_client import (
+    FIRST,
+    AwayError,
+    NoGroupError,
+    RedisEntry,
+    RedisSettings,
+    RefusedError,
+    place_of,
+    share_of,
+)
 
 _log = logging.getLogger(__name__)
 
 _MOST_ACKS, _MOST_BATCHES = 1000, 20
+_MOST_DEAD = 256
 _LOOK_SECONDS = 0.5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_TELL_SECONDS = 30.0
 
 
 class RedisReader(Reader):
@@ -32,14 +37,15 @@ class RedisReader(Reader):
     nothing.
     """
 
+    dead_key = "redis.dead.stream"
+
     def __init__(self, settings: RedisSettings, clock: Clock, group: Any, wait_seconds: float = 0.1) -> None:
         """`group` is a `RedisGroup`; a step waits `wait_seconds` for entries or for room."""
-        super().__init__(f"{settings.where} reads Redis")
-        self._settings, self._clock, self._group, self._wait_seconds = settings, clock, group, wait_seconds
-        self._ahead: Ahead[Event] = Ahead()
-        self._room = Condition()
+        super().__init__(f"{settings.where} reads Redis", wait_seconds)
+        self._settings, self._clock, self._group = settings, clock, group
         self._acks: deque[str] = deque()
-        self._dead = DeadEntries(settings, group, self._acks.append, self.tell)
+        if settings.dead_stream is not None:
+            self._dead = DeadEntries(settings.dead_stream, group, clock, self.done, self.tell)
         self._sending: list[str] = []
         self._held: set[str] = set()
         """Everything that was read and is not acked. The thread's own, like all that follows."""
@@ -52,8 +58,8 @@ class RedisReader(Reader):
         self._share: int | None = None
         """This task's part of the lag as it was told last, less what this task was given since: over all tasks that adds up."""
         self._claim_after = FIRST
-        self._look_at = self._hold_at = self._claim_at = self._try_at = self._tell_at = 0.0
-        self._pause = 0.0
+        self._look_at = self._hold_at = self._claim_at = 0.0
+        self._setback = Setback()
         self._ended = False
 
     # ---- on the thread
@@ -61,16 +67,16 @@ class RedisReader(Reader):
     def step(self) -> None:
         """Ack what is done, and read what there is room for."""
         now = self._clock.now()
-        if now < self._try_at:
-            self.over.wait(min(self._wait_seconds, self._try_at - now))
+        if self._setback.lasts(now):
+            self.over.wait(self._wait_seconds)
             return
         try:
             if not self._joined:
                 self._join()
-            self._send(now)
+            self._send()
             self._keep_in_touch(now)
             self._read()
-            self._pause = 0.0
+            self._setback.over()
         except AwayError as error:
             self._away(error, now)
 
@@ -99,9 +105,10 @@ class RedisReader(Reader):
         newest = self._group.newest()
         return FIRST if newest is None or place_of(newest) < place_of(self._last) else self._last
 
-    def _send(self, now: float) -> None:
+    def _send(self) -> None:
         """What could not be sent is kept for the next time."""
-        self._dead.send(now)
+        if self._dead is not None:
+            self._dead.send()
         for _ in range(_MOST_BATCHES):
             while self._acks and len(self._sending) < _MOST_ACKS:
                 self._sending.append(self._acks.popleft())
@@ -132,8 +139,7 @@ class RedisReader(Reader):
     def _read(self) -> None:
         most = self._ahead.room()
         if not most:
-            with self._room:
-                self._room.wait_for(self._ahead.is_low, self._wait_seconds)
+            self._wait_for_room()
         elif self._after is None:
             entries = self._group.fresh(most, self._wait_seconds)
             if self._share is not None:
@@ -159,7 +165,7 @@ class RedisReader(Reader):
         for entry in entries:
             if place_of(entry.id) > place_of(self._last):
                 self._last = entry.id
-        with self._room:
+        with self._lock:
             for entry in new:
                 self._ahead.put(Event(None, entry, entry.seconds, entry.size), entry.size)
         return len(new) + len(gone)
@@ -167,14 +173,10 @@ class RedisReader(Reader):
     def _away(self, error: AwayError, now: float) -> None:
         self._joined, self._share = False, None
         self._group.close()
-        if isinstance(error, NoGroupError) and not self._pause:
-            self._pause = _FIRST_PAUSE  # it is made anew at once; a second time in a row waits
-            return
-        if not self._pause or now >= self._tell_at:
-            self._tell_at = now + _TELL_SECONDS
+        if isinstance(error, NoGroupError) and self._setback.excuses():
+            return  # it is made anew at once; a second time in a row waits
+        if self._setback.failed(now):
             self.tell(f"{error}; it is tried again")
-        self._pause = min(_LONGEST_PAUSE, 2 * self._pause) or _FIRST_PAUSE
-        self._try_at = now + self._pause
 
     def end(self) -> None:
         """Ack what is done. What is not stays with this member's name, for whoever bears it next.
@@ -183,7 +185,7 @@ class RedisReader(Reader):
         """
         try:
             while self._joined or self._acks or self._sending:
-                self._send(self._clock.now())
+                self._send()
                 if not self._acks:
                     break
         except AwayError as error:
@@ -201,17 +203,6 @@ class RedisReader(Reader):
 
     # ---- on the spout's loop
 
-    def take(self, most: int, most_bytes: int) -> list[Event]:
-        """The next entries, in the order in which they came."""
-        found: list[Event] = []
-        with self._room:
-            while self._ahead and len(found) < most and most_bytes > 0:
-                found.append(self._ahead.pop())
-                most_bytes -= found[-1].size
-            if self._ahead.is_low():
-                self._room.notify()
-        return found
-
     def owns(self, event: Event) -> bool:
         """Always: an entry that somebody else took over is done by whoever acks it first."""
         return True
@@ -219,18 +210,6 @@ class RedisReader(Reader):
     def done(self, event: Event) -> None:
         """It is acked with the next ones."""
         self._acks.append(event.record.id)
-
-    def set_aside(self, event: Event, reason: str) -> str:
-        """To the stream for such entries, or nowhere."""
-        if self._settings.dead_stream is None:
-            self.done(event)
-            return "it is left out; with 'redis.dead.stream' it would be kept"
-        self._dead.put(event, reason)
-        return f"it goes to the stream {self._settings.dead_stream!r}"
-
-    def parting(self) -> tuple[int, int]:
-        """Those that wait for that stream."""
-        return self._dead.parting()
 
     def backlog(self) -> int | None:
         """This task's share of what was given to nobody, and what it was given and has not taken."""
@@ -242,3 +221,31 @@ class RedisReader(Reader):
         super().close(seconds)
         if not self._ended:
             self._tell_not_acked("Redis has not answered for too long", "are not acked as far as is known")
+
+
+class DeadEntries(DeadLetters):
+    """An entry that is given up is copied to another stream. That may be refused: a key that is no stream, a right that is missing."""
+
+    def __init__(self, stream: str, group: Any, clock: Clock, done: Callable[[Event], None], tell: Callable[[str], None]) -> None:
+        super().__init__(stream, done, tell)
+        self._group, self._clock = group, clock
+
+    def send(self) -> None:
+        """Send what waits, some hundred at most.
+
+        Raises:
+            AwayError: Redis is away. Whether the first that waits is there is not known, and it is sent again.
+        """
+        now = self._clock.now()
+        if self._setback.lasts(now):
+            return
+        try:
+            for _ in range(min(_MOST_DEAD, len(self._waiting))):
+                letter = self._waiting[0]
+                self._group.copy(letter.event.record, self.target, letter.reason)
+                self._finish(self._waiting.popleft())
+                self._setback.over()
+        except RefusedError as error:
+            if self._setback.failed(now):
+                count, _ = self.parting()
+                self._tell(f"{error}; what is given up waits for the stream {self.target!r} ({count} entries now), and is tried again")

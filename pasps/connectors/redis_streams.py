@@ -1,7 +1,6 @@
 """Entries of a Redis stream, at least once; a consumer group says which are done (docs/redis-streams.md).
 
-Layout: redis_settings (the keys), redis_entries <- redis_group (the commands) <- redis_dead <- redis_reader (the
-thread) <- redis_streams.
+Layout: redis_client (the keys, entries, the commands) <- redis_reader (the thread) <- redis_streams.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ from typing import Any, ClassVar
 from pasps.api.component import Outputs
 from pasps.api.context import TopologyContext
 from pasps.connectors.read_ahead import ReadAheadSpout
-from pasps.connectors.redis_entries import RedisEntry
-from pasps.connectors.redis_group import RedisGroup
+from pasps.connectors.redis_client import RedisEntry, RedisGroup, settings_of
 from pasps.connectors.redis_reader import RedisReader
-from pasps.connectors.redis_settings import settings_of
 
 __all__ = ["RedisEntry", "RedisStreamSpout"]
 

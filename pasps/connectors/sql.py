@@ -1,6 +1,6 @@
 """SQL out: a bolt that writes what it gets into a table of SQLite or PostgreSQL, at least once, and each row once.
 
-Layout: sql_rows (what fits), sql_settings (the keys) <- sql_engine (connections) <- sql_table <- sql_writer <- sql.
+Layout: sql_rows (what fits) <- sql_engine (the keys, connections), sql_table (made or compared) <- sql_writer <- sql.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pasps.api.bolt import BatchBolt
 from pasps.api.context import TopologyContext
 from pasps.api.tuples import Tuple
 from pasps.clock import SystemClock
-from pasps.connectors.sql_engine import SqlError
+from pasps.connectors.sql_engine import ASIDE, DEFAULT_URL, SqlError, settings_of
 from pasps.connectors.sql_rows import Layout, MisfitError, Refusal, Row, fitted, key_text, layout_of, shown
-from pasps.connectors.sql_settings import ASIDE, DEFAULT_URL, settings_of
 from pasps.connectors.sql_writer import Writer
 from pasps.errors import InvalidError
 

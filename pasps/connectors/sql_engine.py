@@ -1,15 +1,16 @@
-"""Connections to SQLite and PostgreSQL: URL and password, what each of the two needs set, and whose fault an error is."""
+"""What the keys `sql.*` say, connections to SQLite and PostgreSQL (what each of the two needs set), and whose fault an error is."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import OperationalError
 from typing import Any
 
-from pasps.connectors.sql_settings import SqlSettings
+from pasps.api.keys import Keys
 from pasps.errors import BrokenError, ConfigError, InvalidError
 
 try:
@@ -19,6 +20,9 @@ try:
 except ImportError as error:
     raise InvalidError(f"SqlSink needs SQLAlchemy, which cannot be imported ({error}); pip install 'pasps[sql]'") from error
 
+DEFAULT_URL = "sqlite:///pasps.db"
+ASIDE, FAIL = "aside", "fail"
+_KEYS = ("sql.url", "sql.password.file", "sql.batch", "sql.refused")
 _BUSY_SECONDS = 30
 """How long a writer waits for the others of an SQLite file."""
 _NETWORK: Mapping[str, Any] = {
@@ -30,21 +34,44 @@ _NETWORK: Mapping[str, Any] = {
 }
 """For libpq, where the URL does not say otherwise: a server that is gone without a word is noticed."""
 
-_ROW_STATES = ("22", "23", "44", "54", "P0")
-"""Classes of SQLSTATE that are the fault of a row: data, constraints, views, limits, and what a trigger raises."""
 _ALL_STATES = ("08", "25", "28", "3D", "3F", "40", "53", "55", "57", "58", "42P01", "42703", "428C9")
 """What no row is to blame for: connections, transactions, rights to come in, resources, the system; no such table or column."""
-_KNOWN_CLASSES = frozenset(
-    "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 10 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F "
-    "40 42 44 53 54 55 57 58 72 F0 HV P0 XX".split()
+_NOT_OF_A_ROW = frozenset(
+    "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 10 20 21 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 53 55 57 58 72 F0 HV XX".split()
 )
-"""Those of PostgreSQL; another one is what a trigger made up."""
-_RETRY_STATES = ("40",)
+"""Classes of SQLSTATE in PostgreSQL, without those that are the fault of a row for certain: data, constraints, views, limits, and
+what a trigger raises (22, 23, 44, 54, P0). Any other class is one that a trigger made up."""
+_RETRY_STATE = "40"
 """Deadlocks and their like: the transaction may be tried again at once."""
 
 
 class SqlError(BrokenError):
     """The database could not be used; nothing of the batch is lost, it is written again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """Where to, with whose password, how many rows in a transaction, and what becomes of a row that is refused."""
+
+    url: str = DEFAULT_URL
+    password_file: str | None = None
+    batch: int = 1024
+    refused: str = ASIDE
+
+
+def settings_of(conf: Mapping[str, Any], where: str) -> SqlSettings:
+    """The settings in `conf`; other keys are left alone, and null is as if left out.
+
+    Raises:
+        ConfigError: a key that is nearly one of ours, or a value that its key does not take.
+    """
+    keys, usual = Keys(conf, _KEYS, where, "sql."), SqlSettings()
+    return SqlSettings(
+        keys.text("sql.url", "text") or usual.url,
+        keys.text("sql.password.file", "text"),
+        keys.whole("sql.batch", usual.batch),
+        keys.choice("sql.refused", (ASIDE, FAIL)),
+    )
 
 
 def engine_of(settings: SqlSettings, where: str) -> sqlalchemy.Engine:
@@ -172,8 +199,7 @@ def is_of_a_row(error: BaseException) -> bool:
     if not isinstance(error, DBAPIError):
         return isinstance(error, (StatementError, UnicodeError, OverflowError))
     state = _state(error)
-    made_up = bool(state) and state[:2] not in _KNOWN_CLASSES
-    return isinstance(error, (DataError, IntegrityError)) or made_up or state.startswith(_ROW_STATES)
+    return isinstance(error, (DataError, IntegrityError)) or (bool(state) and state[:2] not in _NOT_OF_A_ROW)
 
 
 def may_be_of_a_row(error: BaseException) -> bool:
@@ -186,7 +212,7 @@ def may_be_of_a_row(error: BaseException) -> bool:
 
 def is_worth_another_try(error: BaseException) -> bool:
     """Whether the same may well succeed at once: the connection was lost, which a new one cures, or two writers met."""
-    return isinstance(error, DBAPIError) and (error.connection_invalidated or _state(error).startswith(_RETRY_STATES))
+    return isinstance(error, DBAPIError) and (error.connection_invalidated or _state(error).startswith(_RETRY_STATE))
 
 
 def _state(error: DBAPIError) -> str:

@@ -33,7 +33,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-from pasps.connectors.sql_rows import Layout, Row
+from pasps.connectors.sql_rows import REFUSED_SUFFIX, Layout, Row
 from pasps.errors import InvalidError
 
 _TYPES: Mapping[type, TypeEngine[Any]] = MappingProxyType(
@@ -55,9 +55,14 @@ _DEFERRABLE = text(
 )
 """The columns of each unique index whose check may wait for the commit, which ON CONFLICT does not take."""
 
-REFUSED_COLUMNS: Mapping[str, type] = MappingProxyType(
+_REFUSED: Mapping[str, type] = MappingProxyType(
     {"id": str, "refused_at": datetime, "row_key": str, "column_name": str, "reason": str, "row_values": str}
 )
+
+
+def refused_beside(layout: Layout) -> Layout:
+    """The table beside a table, for the rows that it does not take."""
+    return Layout(layout.table + REFUSED_SUFFIX, _REFUSED, ("id",))
 
 
 def table_of(layout: Layout) -> Table:
@@ -72,8 +77,9 @@ def table_of(layout: Layout) -> Table:
 class Inserter:
     """INSERT of any number of rows; one whose key is there already changes nothing."""
 
-    def __init__(self, table: Table, key: Sequence[str], dialect: str) -> None:
-        self._names = [column.name for column in table.columns]
+    def __init__(self, layout: Layout, dialect: str) -> None:
+        table, key = table_of(layout), layout.key
+        self._names = list(layout.columns)
         self._in_arrays = dialect == "postgresql"
         self._statement = _insert_arrays(table, key) if self._in_arrays else sqlite.insert(table).on_conflict_do_nothing(index_elements=key)
 
@@ -93,92 +99,79 @@ def _insert_arrays(table: Table, key: Sequence[str]) -> postgresql.Insert:
     return statement.on_conflict_do_nothing(index_elements=key)
 
 
-def ensure(connection: Connection, table: Table) -> None:
-    """Make the table if it is missing, in the connection's transaction; others that do the same wait."""
-    if _is_there(connection, table):
-        return
-    if connection.dialect.name == "postgresql":
-        # IF NOT EXISTS alone lets two that make it at once collide in the catalogue
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": zlib.crc32(f"pasps {table.name}".encode())})
-    connection.execute(CreateTable(table, if_not_exists=True))
+def ensure(connection: Connection, layout: Layout, where: str) -> Table:
+    """Make the table if it is missing, in the connection's transaction; others that do the same wait. One that is there is compared.
+
+    Raises:
+        InvalidError: the rows of the layout cannot be written to it; names table, column, what was expected and what is there.
+    """
+    table = table_of(layout)
+    if not inspect(connection).has_table(table.name):
+        if connection.dialect.name == "postgresql":
+            # IF NOT EXISTS alone lets two that make it at once collide in the catalogue
+            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": zlib.crc32(f"pasps {table.name}".encode())})
+        connection.execute(CreateTable(table, if_not_exists=True))
+    problem = _problem(connection, layout)
+    if problem:
+        raise InvalidError(f"{where}: table {table.name!r}{problem}; change the table, or write to another one")
+    return table
 
 
-def _is_there(connection: Connection, table: Table) -> bool:
-    return inspect(connection).has_table(table.name)
+def _problem(connection: Connection, layout: Layout) -> str:
+    """Why the table that is there would never take a row, so that nobody need find out from a sink that fails for ever; "": it will do."""
+    columns = _columns(connection, layout.table)
+    for name, kind in layout.columns.items():
+        found, wanted = columns.get(name), f"{_TYPES[kind]} (Python's {kind.__name__})"
+        if found is None:
+            return f", column {name!r}: expected {wanted}, got no such column (there are {', '.join(columns)})"
+        if found.get("computed") or (found.get("identity") or {}).get("always"):
+            return f", column {name!r}: expected one that can be written, got GENERATED ALWAYS"
+        if not _takes(found["type"], kind):
+            return f", column {name!r}: expected {wanted}, got {found['type']}"
+    for name, found in columns.items():
+        given = found["default"] is not None or any(found.get(way) for way in ("identity", "autoincrement", "computed"))
+        if name not in layout.columns and not found["nullable"] and not given:
+            return f", column {name!r}: expected one that may be left out, got NOT NULL without a default"
+    key = ", ".join(layout.key)
+    if set(layout.key) not in _uniques(connection, layout.table):
+        return f": expected a primary key or a unique index on ({key}), by which a replay is known; got none"
+    deferrable = connection.execute(_DEFERRABLE, {"name": layout.table}) if connection.dialect.name == "postgresql" else ()
+    if set(layout.key) in [set(names) for (names,) in deferrable]:
+        return f": expected a key on ({key}) that is checked row by row, got a DEFERRABLE one"
+    return ""
 
 
-class Existing:
-    """The table as the database has it."""
+def _columns(connection: Connection, table: str) -> Mapping[str, Any]:
+    return {found["name"]: found for found in inspect(connection).get_columns(table)}
 
-    def __init__(self, connection: Connection, name: str) -> None:
-        looked = inspect(connection)
-        self._name = name
-        self._columns = {found["name"]: found for found in looked.get_columns(name)}
-        uniques: list[Sequence[str | None]] = [looked.get_pk_constraint(name)["constrained_columns"]]
-        uniques += [found["column_names"] for found in looked.get_unique_constraints(name)]
-        uniques += [
-            found["column_names"]
-            for found in looked.get_indexes(name)
-            if found["unique"] and not any(option.endswith("_where") for option in found.get("dialect_options", {}))
-        ]
-        self._uniques = [set(names) for names in uniques]
-        self._sized = connection.dialect.name == "postgresql"
-        self._deferrable = [set(names) for (names,) in connection.execute(_DEFERRABLE, {"name": name})] if self._sized else []
 
-    def check(self, layout: Layout, where: str) -> None:
-        """Whether the rows of the layout can be written to it.
+def _uniques(connection: Connection, table: str) -> list[set[str | None]]:
+    """The columns of each key and each unique index, but those of a part of the rows."""
+    looked = inspect(connection)
+    found: list[Sequence[str | None]] = [looked.get_pk_constraint(table)["constrained_columns"]]
+    found += [constraint["column_names"] for constraint in looked.get_unique_constraints(table)]
+    for index in looked.get_indexes(table):
+        if index["unique"] and not any(option.endswith("_where") for option in index.get("dialect_options", {})):
+            found.append(index["column_names"])
+    return [set(names) for names in found]
 
-        Raises:
-            InvalidError: names table, column, what was expected and what is there.
-        """
-        where = f"{where}: table {self._name!r}"
-        cure = "change the table, or write to another one"
-        for name, kind in layout.columns.items():
-            if name not in self._columns:
-                there = ", ".join(self._columns)
-                raise InvalidError(f"{where}, column {name!r}: expected {_wanted(kind)}, got no such column (there are {there}); {cure}")
-            if self._is_computed(name):
-                raise InvalidError(f"{where}, column {name!r}: expected one that can be written, got GENERATED ALWAYS; {cure}")
-            if not self._takes(name, kind):
-                raise InvalidError(f"{where}, column {name!r}: expected {_wanted(kind)}, got {self._columns[name]['type']}; {cure}")
-        for name, found in self._columns.items():
-            given = found["default"] is not None or any(found.get(way) for way in ("identity", "autoincrement", "computed"))
-            if name not in layout.columns and not found["nullable"] and not given:
-                raise InvalidError(f"{where}, column {name!r}: expected one that may be left out, got NOT NULL without a default; {cure}")
-        if set(layout.key) not in self._uniques:
-            names = ", ".join(layout.key)
-            raise InvalidError(
-                f"{where}: expected a primary key or a unique index on ({names}), by which a replay is known; got none; {cure}"
-            )
 
-        if set(layout.key) in self._deferrable:
-            names = ", ".join(layout.key)
-            raise InvalidError(f"{where}: expected a key on ({names}) that is checked row by row, got a DEFERRABLE one; {cure}")
-
-    def _is_computed(self, name: str) -> bool:
-        found = self._columns[name]
-        identity = found.get("identity")
-        return bool(found.get("computed")) or (identity is not None and bool(identity.get("always")))
-
-    def _takes(self, name: str, kind: type) -> bool:
-        found = self._columns[name]["type"]
-        try:
-            return found.python_type is kind and not isinstance(found, Enum)  # whose values are not all texts
-        except NotImplementedError:
-            return False
-
-    def suspect(self, row: Row) -> str:
-        """The column whose value the database is likely to have refused, where it does not say so itself; else ""."""
-        return next((name for name, value in row.items() if self._too_much(name, value)), "")
-
-    def _too_much(self, name: str, value: Any) -> bool:
-        kind = self._columns[name]["type"] if name in self._columns else None
-        if isinstance(value, str):
-            return "\0" in value or (isinstance(kind, String) and kind.length is not None and len(value) > kind.length)
-        if isinstance(value, int) and self._sized:
-            return value.bit_length() >= _INT_BITS.get(str(kind), 64)
+def _takes(found: TypeEngine[Any], kind: type) -> bool:
+    try:
+        return found.python_type is kind and not isinstance(found, Enum)  # whose values are not all texts
+    except NotImplementedError:
         return False
 
 
-def _wanted(kind: type) -> str:
-    return f"{_TYPES[kind]} (Python's {kind.__name__})"
+def suspect(connection: Connection, table: str, row: Row) -> str:
+    """The column whose value the database is likely to have refused, where it does not say so itself; else ""."""
+    columns = _columns(connection, table)
+    bits = _INT_BITS if connection.dialect.name == "postgresql" else {}
+    for name, value in row.items():
+        kind = columns[name]["type"] if name in columns else None
+        most = kind.length if isinstance(kind, String) else None
+        if isinstance(value, str) and ("\0" in value or (most is not None and len(value) > most)):
+            return name
+        if isinstance(value, int) and value.bit_length() >= bits.get(str(kind), 64):
+            return name
+    return ""

@@ -14,8 +14,11 @@ from sqlalchemy import Connection, Engine, func, literal, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pasps.clock import Clock
+from pasps.connectors.backoff import pause_after
 from pasps.connectors.sql_engine import (
+    ASIDE,
     SqlError,
+    SqlSettings,
     column_of,
     engine_of,
     is_of_a_row,
@@ -24,14 +27,12 @@ from pasps.connectors.sql_engine import (
     place_of,
     words_of,
 )
-from pasps.connectors.sql_rows import REFUSED_SUFFIX, Layout, Refusal, Row, key_text, ordered, written
-from pasps.connectors.sql_settings import ASIDE, SqlSettings
-from pasps.connectors.sql_table import REFUSED_COLUMNS, Existing, Inserter, ensure, table_of
+from pasps.connectors.sql_rows import Layout, Refusal, Row, key_text, ordered, written
+from pasps.connectors.sql_table import Inserter, ensure, refused_beside, suspect
 from pasps.errors import InvalidError
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRIES = 3
 _MOST_COUNTED = 10_000
 """Rows that are there already are counted so far, which takes milliseconds."""
@@ -48,8 +49,7 @@ class Writer:
         Looks at nothing outside, not even at a file that the settings name.
         """
         self._layout, self._settings, self._where, self._clock, self._wait = layout, settings, where, clock, wait
-        self._aside = Layout(layout.table + REFUSED_SUFFIX, REFUSED_COLUMNS, ("id",))
-        self._aside_table = table_of(self._aside)
+        self._aside = refused_beside(layout)
         self._prepared = False
         self._failures = 0
 
@@ -59,7 +59,7 @@ class Writer:
 
     @cached_property
     def _inserter(self) -> Inserter:
-        return Inserter(table_of(self._layout), self._layout.key, self._engine.dialect.name)
+        return Inserter(self._layout, self._engine.dialect.name)
 
     def prepare(self, *, warns: bool = True) -> None:
         """Make the table, or see that the one that is there will do; also that for refused rows. Keeps no connection.
@@ -92,17 +92,14 @@ class Writer:
         return there
 
     def _look(self) -> int:
-        table = table_of(self._layout)
         with self._engine.begin() as connection:
-            ensure(connection, table)
-            Existing(connection, self._layout.table).check(self._layout, f"{self._where}: {place_of(self._engine)}")
+            table = ensure(connection, self._layout, f"{self._where}: {place_of(self._engine)}")
             some = select(literal(1)).select_from(table).limit(_MOST_COUNTED + 1).subquery()
             return int(connection.execute(select(func.count()).select_from(some)).scalar_one())
 
     def _look_aside(self) -> None:
         with self._engine.begin() as connection:
-            ensure(connection, self._aside_table)
-            Existing(connection, self._aside.table).check(self._aside, f"{self._where}: {place_of(self._engine)}")
+            ensure(connection, self._aside, f"{self._where}: {place_of(self._engine)}")
 
     def write(self, rows: Sequence[Row]) -> list[Refusal]:
         """Commit all rows but those that the database refuses for themselves, which are given back (and, if so set, put aside).
@@ -134,7 +131,7 @@ class Writer:
 
     def _put_aside(self, rows: Sequence[Row]) -> None:
         with self._engine.begin() as connection:
-            Inserter(self._aside_table, self._aside.key, connection.dialect.name).run(connection, rows)
+            Inserter(self._aside, connection.dialect.name).run(connection, rows)
 
     def _kept(self, refusal: Refusal) -> Row:
         values = _storable(written(refusal.row))
@@ -180,7 +177,7 @@ class Writer:
             if not may_be_of_a_row(error):
                 raise
             if len(rows) == 1:
-                column = column_of(error) or Existing(connection, self._layout.table).suspect(rows[0])
+                column = column_of(error) or suspect(connection, self._layout.table, rows[0])
                 yield Refusal(rows[0], column, words_of(error)), error
                 return
         half = len(rows) // 2
@@ -211,8 +208,8 @@ class Writer:
             raise SqlError(f"{self._where}: {place_of(self._engine)}: {what}: {words_of(error)}") from None
 
     def _pause(self) -> None:
-        self._wait(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._failures, 10)))
         self._failures += 1
+        self._wait(pause_after(self._failures, first=0.05, longest=1.0))
 
 
 def _storable(words: str) -> str:

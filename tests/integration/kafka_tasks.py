@@ -11,9 +11,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from pasps import Topology, TopologyContext
 from pasps.clock import SystemClock
 from pasps.connectors.kafka import KafkaRecord, KafkaSpout
-from pasps.connectors.kafka_client import open_consumer
+from pasps.connectors.kafka_client import KafkaSettings, open_consumer, settings_of
 from pasps.connectors.kafka_reader import KafkaReader
-from pasps.connectors.kafka_settings import KafkaSettings, settings_of
 from pasps.connectors.read_ahead import Event
 from tests.integration.broker_bolts import Slow
 from tests.integration.topologies import WriteDown

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import create_engine, text
 
 from pasps.clock import SystemClock
+from pasps.connectors.sql_engine import SqlSettings
 from pasps.connectors.sql_rows import Layout, Row
-from pasps.connectors.sql_settings import SqlSettings
 from pasps.connectors.sql_writer import Writer
 
 SHORT = Layout("tweets", {"event": int, "label": str}, ("event",))

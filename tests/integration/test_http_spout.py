@@ -20,9 +20,7 @@ from pasps import Bolt, LocalCluster, Topology, TopologyContext, Tuple
 from pasps.clock import SystemClock
 from pasps.connectors.http_desk import Room
 from pasps.connectors.http_in import HttpSpout
-from pasps.connectors.http_intake import Intake
-from pasps.connectors.http_server import HttpServer
-from pasps.connectors.http_settings import settings_of
+from pasps.connectors.http_intake import Intake, ServerThread, settings_of
 from pasps.errors import WorkerStartError
 from pasps.transport import entrance, http_server
 from tests.integration.running import config, kill, rows, spout_worker, until, until_replaced
@@ -209,13 +207,13 @@ def test_tasks_listen_on_ports_of_their_own_and_a_port_that_is_taken_is_an_error
 def test_connections_that_send_nothing_are_bounded_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entrance, "MOST_INSIDE", 4)  # as few as there may be, see `share_of_files`
 
-    def served() -> tuple[HttpServer, Callable[[], socket.socket]]:
-        server = HttpServer("127.0.0.1", 0, Intake(settings_of({}, "here"), Room(10), lambda exchange: None, SystemClock()))
+    def served() -> tuple[ServerThread, Callable[[], socket.socket]]:
+        server = ServerThread("127.0.0.1", 0, Intake(settings_of({}, "here"), Room(10), lambda exchange: None, SystemClock()))
         server.start()
         port = int(server.url.rstrip("/").rpartition(":")[2])
         return server, lambda: socket.create_connection(("127.0.0.1", port), timeout=10)
 
-    def status(server: HttpServer) -> int:
+    def status(server: ServerThread) -> int:
         try:
             with urllib.request.urlopen(server.url, timeout=10) as answer:
                 return int(answer.status)

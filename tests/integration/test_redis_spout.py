@@ -12,10 +12,8 @@ import pytest
 from pasps import LocalCluster, RunningTopology, Topology, TopologyContext
 from pasps.clock import SystemClock
 from pasps.connectors.read_ahead import Event
-from pasps.connectors.redis_entries import FIRST
-from pasps.connectors.redis_group import AwayError, NoGroupError, RedisGroup, RefusedError
+from pasps.connectors.redis_client import FIRST, AwayError, NoGroupError, RedisGroup, RedisSettings, RefusedError, settings_of
 from pasps.connectors.redis_reader import RedisReader
-from pasps.connectors.redis_settings import RedisSettings, settings_of
 from pasps.connectors.redis_streams import RedisEntry, RedisStreamSpout
 from tests.integration.broker_bolts import Slow
 from tests.integration.redis_server import RedisServer

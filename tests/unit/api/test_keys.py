@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +71,14 @@ def test_two_keys_that_say_the_same_are_refused() -> None:
     keys(name="a").at_most_one("well.name", "well.depth")
     with pytest.raises(ConfigError, match=r"'well\.name' and 'well\.depth' say the same thing twice; set one of them"):
         keys(name="a", depth=1).at_most_one("well.name", "well.depth")
+
+
+def test_what_a_file_holds_is_read_and_told_to_nobody(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(" do not tell\n")
+    (tmp_path / "pixels").write_bytes(b"\xff\xfe")
+    found = Keys({"a.file": str(tmp_path / "secret"), "b.file": str(tmp_path / "pixels"), "c.file": "/nowhere/c"}, (), "here")
+    assert (found.content("a.file"), found.content("d.file")) == ("do not tell", None)
+    with pytest.raises(ConfigError, match=r"here: configuration key 'b\.file' '.*/pixels' cannot be read: it is not text in UTF-8"):
+        found.content("b.file")
+    with pytest.raises(ConfigError, match="'/nowhere/c' cannot be read: No such file or directory"):
+        found.content("c.file")

@@ -19,7 +19,7 @@ JSON = "application/json"
 
 
 class NoServer:
-    """In the place of `HttpServer`, because unit tests open no port: keeps the application that a real one would call."""
+    """In the place of `ServerThread`, because unit tests open no port: keeps the application that a real one would call."""
 
     made: list[NoServer] = []
 
@@ -192,4 +192,4 @@ class HttpRun:
 
 def without_a_server(patch: Any) -> None:
     """For a fixture: no spout of this test opens a port."""
-    patch.setattr(http_in, "HttpServer", NoServer)
+    patch.setattr(http_in, "ServerThread", NoServer)

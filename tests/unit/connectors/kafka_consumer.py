@@ -12,9 +12,9 @@ from confluent_kafka import ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from pasps import TopologyContext
+from pasps.connectors.kafka_client import KafkaSettings, settings_of
 from pasps.connectors.kafka_partitions import Key
 from pasps.connectors.kafka_reader import KafkaReader
-from pasps.connectors.kafka_settings import KafkaSettings, settings_of
 from pasps.connectors.read_ahead import Event
 from pasps.testing import FakeClock
 

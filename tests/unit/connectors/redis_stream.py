@@ -8,10 +8,8 @@ from typing import Any, cast
 
 from pasps import TopologyContext
 from pasps.connectors.read_ahead import Event
-from pasps.connectors.redis_entries import FIRST, RedisEntry, place_of
-from pasps.connectors.redis_group import AwayError, NoGroupError, RefusedError
+from pasps.connectors.redis_client import FIRST, AwayError, NoGroupError, RedisEntry, RedisSettings, RefusedError, place_of, settings_of
 from pasps.connectors.redis_reader import RedisReader
-from pasps.connectors.redis_settings import RedisSettings, settings_of
 from pasps.testing import FakeClock
 
 NEEDED = {"redis.stream": "orders", "redis.group": "shop"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pasps.connectors.ahead import Ahead, Tally
+from pasps.connectors.read_ahead import Ahead, Tally
 
 MIB = 1 << 20
 

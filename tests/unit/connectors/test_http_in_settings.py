@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.connectors.http_settings import HttpSettings, settings_of
+from pasps.connectors.http_intake import HttpSettings, settings_of
 from pasps.errors import ConfigError
 
 WHERE = "component 'in'"

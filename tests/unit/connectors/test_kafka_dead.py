@@ -6,8 +6,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from pasps.connectors.kafka_dead import DeadLetters
 from pasps.connectors.kafka_partitions import KafkaRecord
+from pasps.connectors.kafka_reader import DeadMessages
 from pasps.connectors.read_ahead import Event
 from pasps.testing import FakeClock
 from tests.unit.connectors.kafka_consumer import Error, settings
@@ -50,7 +50,7 @@ class Letters:
         self.told: list[str] = []
         self.clock = FakeClock()
         found = settings(tries=2, dead__topic="dead")
-        self.dead = DeadLetters(found, self.clock, self.done.append, self.told.append, lambda _: self.producer)
+        self.dead = DeadMessages("dead", found, self.clock, self.done.append, self.told.append, lambda _: self.producer)
 
     def put(self, offset: int) -> Event:
         event = Event(None, KafkaRecord("orders", 3, offset, b"k", b"v", None, (("trace", b"1"),)), None, 8)

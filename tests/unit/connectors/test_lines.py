@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pasps import Topology
-from pasps.connectors import line_file, line_open
+from pasps.connectors import line_file, line_files
 from pasps.connectors.lines import LineSpout
 from pasps.testing import StepRun, complete_topology
 from tests.unit.connectors.line_runs import Lines, Note, done, emitted, errors, places, start, tasks, write
@@ -240,7 +240,7 @@ def test_what_stumbles_while_it_is_emitted_again_is_not_lost(log: Path) -> None:
 
 
 def test_many_files_are_not_all_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_open, "_MOST", 3)
+    monkeypatch.setattr(line_files, "_MOST_OPEN", 3)
     paths = [tmp_path / f"{number}.log" for number in range(10)]
     for path in paths:
         write(path, "one")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pasps.connectors import line_open
+from pasps.connectors import line_files
 from pasps.connectors.line_file import FollowedFile
 from pasps.errors import InvalidError
 from tests.unit.connectors.line_runs import Note, done, emitted, errors, start, tasks, write
@@ -62,7 +62,7 @@ def test_a_file_that_was_renamed_and_removed_is_read_as_long_as_it_is_open(log: 
 
 
 def test_files_that_are_new_close_none_that_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_open, "_MOST", 2)
+    monkeypatch.setattr(line_files, "_MOST_OPEN", 2)
     write(log, "one")
     with start(log.parent / "*.log", scan_seconds=0.001) as run:
         run.advance(0.5)
@@ -123,7 +123,7 @@ def test_lines_of_a_file_that_left_may_still_fail(log: Path) -> None:
         Note.shut = False
         run.advance(250.0)  # the time-out
         assert sorted(set(done(run))) == ["one", "two"]
-        assert vars(vars(tasks(run)[0].instance)["_flight"])["_parting"] == {}
+        assert vars(vars(tasks(run)[0].instance)["_files"])["_parting"] == {}
 
 
 def test_a_file_that_is_gone_before_it_was_read_is_reported(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.connectors.line_settings import LineSettings, settings_of
+from pasps.connectors.line_search import LineSettings, settings_of
 from pasps.errors import ConfigError
 
 

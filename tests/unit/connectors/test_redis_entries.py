@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pasps.connectors.redis_entries import RedisEntry, entries_of, entry_of, place_of, share_of
+from pasps.connectors.redis_client import RedisEntry, entries_of, entry_of, place_of, share_of
 
 
 def test_an_entry_has_text_for_names_and_bytes_for_values() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pasps.connectors.redis_group import RedisGroup
+from pasps.connectors.redis_client import RedisGroup
 from pasps.errors import ConfigError, InvalidError
 from tests.unit.connectors.redis_stream import settings
 

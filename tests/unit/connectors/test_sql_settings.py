@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pasps.connectors import sql_engine
-from pasps.connectors.sql_engine import engine_of, place_of
-from pasps.connectors.sql_settings import SqlSettings, settings_of
+from pasps.connectors.sql_engine import SqlSettings, engine_of, place_of, settings_of
 from pasps.errors import ConfigError, InvalidError
 
 SECRET = "do not tell"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pasps.connectors.sql_engine import SqlSettings
 from pasps.connectors.sql_rows import Layout
-from pasps.connectors.sql_settings import SqlSettings
 from pasps.connectors.sql_writer import Writer
 from pasps.errors import InvalidError
 from pasps.testing import FakeClock

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from pasps.connectors.sql_engine import SqlError
+from pasps.connectors.sql_engine import SqlError, SqlSettings
 from pasps.connectors.sql_rows import Layout, Refusal, Row
-from pasps.connectors.sql_settings import SqlSettings
 from pasps.connectors.sql_writer import Writer
 from pasps.testing import FakeClock
 

@@ -1,15 +1,17 @@
-"""One member of a consumer group of a stream: its commands. The one place that imports redis.
+"""What the keys `redis.*` say, and one member of a consumer group of a stream: its commands. The one place that imports redis.
 
 Nothing here is tried again, and nothing is remembered: that is the reader's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from pasps.connectors.redis_entries import RedisEntry, entries_of, entry_of
-from pasps.connectors.redis_settings import PASSWORD_VARIABLE, RedisSettings
+from pasps.api.context import TopologyContext
+from pasps.api.keys import Keys
 from pasps.errors import BrokenError, ConfigError, InvalidError
 
 try:
@@ -19,6 +21,126 @@ try:
     from redis.retry import Retry
 except ImportError as error:
     raise InvalidError(f"RedisStreamSpout needs redis, which cannot be imported ({error}); pip install 'pasps[redis]'") from error
+
+PASSWORD_VARIABLE = "REDIS_PASSWORD"
+_KEYS = (
+    "redis.url",
+    "redis.stream",
+    "redis.group",
+    "redis.start",
+    "redis.pending",
+    "redis.tries",
+    "redis.dead.stream",
+    "redis.claim.seconds",
+    "redis.password.file",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSettings:
+    """What one task reads, under which name; it is task `index` of `tasks`. `start` is where a new group begins."""
+
+    url: str = field(repr=False)
+    password: str | None = field(repr=False)
+    stream: str
+    group: str
+    consumer: str
+    index: int
+    tasks: int
+    start: str
+    most_pending: int
+    most_tries: int | None
+    dead_stream: str | None
+    claim_seconds: float
+    where: str
+
+
+def settings_of(conf: Mapping[str, Any], ctx: TopologyContext) -> RedisSettings:
+    """The settings in `conf`; other keys are left alone, and null is as if left out.
+
+    Raises:
+        ConfigError: a key is missing, wrong or misspelled, or the password's file cannot be read.
+    """
+    where = f"component {ctx.component_id!r}"
+    keys = Keys(conf, _KEYS, where, "redis.")
+    password = keys.content("redis.password.file")
+    return RedisSettings(
+        url=_url(conf.get("redis.url"), where),
+        password=(os.environ.get(PASSWORD_VARIABLE) or None) if password is None else password,
+        stream=keys.needed("redis.stream", "the key of a stream"),
+        group=keys.needed("redis.group", "the name of a consumer group: it keeps how far the stream is read"),
+        consumer=f"{ctx.topology_name}-{ctx.component_id}-{ctx.task_index}",
+        index=ctx.task_index,
+        tasks=len(ctx.component_tasks(ctx.component_id)),
+        start="$" if keys.choice("redis.start", ("earliest", "latest")) == "latest" else "0-0",
+        most_pending=keys.whole("redis.pending", 10_000),
+        most_tries=keys.whole_or_none("redis.tries"),
+        dead_stream=keys.text("redis.dead.stream", "the key of a stream"),
+        claim_seconds=keys.seconds("redis.claim.seconds", 60.0),
+        where=where,
+    )
+
+
+def _url(value: object, where: str) -> str:
+    """A wrong one is not shown: there may be a password in it."""
+    if value is None:
+        return "redis://127.0.0.1:6379/0"
+    if isinstance(value, str) and value.startswith(("redis://", "rediss://", "unix://")):
+        return value
+    raise ConfigError("redis.url", "must begin with 'redis://', 'rediss://' or 'unix://'", where=where)
+
+
+# ---- entries, and the order of their ids
+
+FIRST = "0-0"
+"""Before every id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisEntry:
+    """An entry as `values` gets it; the values of `fields` are bytes, as Redis has them."""
+
+    stream: str
+    id: str
+    fields: Mapping[str, bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the fields."""
+        return sum(len(name) + len(value) for name, value in self.fields.items())
+
+    @property
+    def seconds(self) -> float:
+        """When it was added, since the epoch, as its id says."""
+        return int(self.id.partition("-")[0]) / 1000
+
+    def __str__(self) -> str:
+        return f"entry {self.id} of {self.stream!r}"
+
+
+def entry_of(stream: str, raw: tuple[bytes, Mapping[bytes, bytes] | None]) -> RedisEntry:
+    """From what the client gives. An entry that was deleted while it was pending has no fields; every other has some."""
+    fields = raw[1] or {}
+    return RedisEntry(stream, raw[0].decode(), {name.decode("utf-8", "backslashreplace"): value for name, value in fields.items()})
+
+
+def place_of(entry_id: str) -> tuple[int, int]:
+    """What ids are ordered by."""
+    millis, _, number = entry_id.partition("-")
+    return int(millis), int(number or 0)
+
+
+def share_of(count: int, index: int, tasks: int) -> int:
+    """What one task counts of something that all have together; the shares add up."""
+    return count // tasks + (index < count % tasks)
+
+
+def entries_of(stream: str, answer: Any) -> list[RedisEntry]:
+    """From the answer to XREADGROUP of one stream."""
+    return [entry_of(stream, raw) for _, entries in answer or () for raw in entries]
+
+
+# ---- the member
 
 _ANSWER_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
