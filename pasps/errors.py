@@ -3,14 +3,14 @@
 PaspsError
 ├── InvalidError            your input is wrong: fix it and call again
 │   ├── TopologyError       a topology that cannot run, refused when it is defined
-│   │   └── FileError       a topology file that cannot be used (daemons/load_file)
+│   │   └── FileError       a topology file that cannot be used (topology/load_file)
 │   ├── ConfigError         an unknown or ill-typed configuration key
 │   ├── GroupingError       a grouping that cannot serve its edge
 │   ├── EmitError           a value that does not fit the stream it was emitted to
 │   ├── WireError           a value that cannot travel between workers
 │   │   └── TooLargeError   it is larger than a frame
 │   ├── UnmovableError      an instance that cannot move between workers, so the change was refused
-│   └── PackageError        a package for a cluster that cannot be made, or that is none (cluster/package_layout)
+│   └── PackageError        a package for a cluster that cannot be made, or that is none (cluster/package)
 ├── ClosedError             the thing you use was closed, by you
 ├── BusyError               somebody else is using it right now: try again
 │   └── ConflictError       the store's entry has another version than was expected (cluster/store)
@@ -24,12 +24,12 @@ PaspsError
     ├── AuthenticationError a peer that does not hold the topology's secret
     ├── PredictorError      the predictor gave no forecast that can be used; never reaches users, only their log
     ├── StoreUnavailableError   ZooKeeper cannot be reached now (cluster/store)
-    ├── MissingJavaError, MissingSparkError   not on this machine (cluster/java)
+    ├── MissingJavaError, MissingSparkError   not on this machine (cluster/launch/java)
     ├── AwayError           Redis cannot be reached, or did not do it (connectors/redis_client)
-    ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/zookeeper_server)
-    └── ClusterStartError       a part of the development cluster did not come up (daemons/dev/bring_up)
+    ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/store/zookeeper_server)
+    └── ClusterStartError       a part of the development cluster did not come up (cluster/dev/bring_up)
 
-Those with a module behind them stand there; `cli` and `daemons` have a few more below these, for themselves.
+Those with a module behind them stand there; `cli`, `topology` and `cluster` have a few more below these, for themselves.
 
 `EndOfInput` is not an error: a finite spout raises it to say that it has nothing more.
 `Interrupt` is none either: what a process raises into user code to get out of it, and what no door of a step may hold.

@@ -1,4 +1,4 @@
-"""What runs in a worker, from the spout's executor to the ledger and back; stepped by `daemons` and `testing`.
+"""What runs in a worker, from the spout's executor to the ledger and back; stepped by `worker` and `testing`.
 
 A tuple's walk: spout_executor -> emitter -> target -> an inbox, or a peer and then an inbox -> executor (waiting_executors) -> ways ->
 outcome -> settler -> emitter again, and acks -> ack_ledger. A decision's last steps: tables -> moves, hosting, emitter.refresh.

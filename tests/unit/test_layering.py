@@ -18,6 +18,12 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("pasps", "predictor_service")
 BELOW = {"root", "api"}
 ENGINE = BELOW | {"groupings", "transport", "control", "cluster", "runtime"}
+PROCESSES = {
+    "driver": {"cluster.driver"},
+    "master": {"cluster.driver", "cluster.master"},
+    "dev": {"cluster.master", "cluster.dev"},
+}
+"""Those of a cluster, below `pasps/cluster`, and the ones of them that each may import from."""
 ROOMS: dict[str, set[str]] = {
     "root": {"root"},
     "api": BELOW,
@@ -28,7 +34,9 @@ ROOMS: dict[str, set[str]] = {
     "report": BELOW | {"control", "report"},
     "simulation": BELOW | {"control", "groupings", "report", "simulation", "spouts"},
     "data": ENGINE | {"data", "report", "spouts"},
-    "daemons": ENGINE | {"daemons", "report"},
+    "worker": ENGINE | {"worker"},
+    "topology": ENGINE | {"worker", "topology", "report"},
+    **{f"cluster.{room}": ENGINE | {"worker", "topology", "report"} | rooms for room, rooms in PROCESSES.items()},
 }
 ROOMS["cli"] = {*ROOMS, "cli", "door"}
 ROOMS["door"] = {*ROOMS} - {"cli", "door"}  # pasps/__init__.py; __main__.py belongs to cli
@@ -63,12 +71,14 @@ def module_name(path: str) -> str:
 
 
 def room_of(module: str) -> str:
-    """The room a pasps module is in; its first directory, unless it is a root module."""
+    """The room a pasps module is in: its first directory, unless it is a root module or one of a cluster's processes."""
     if module == "pasps":
         return "door"
     if module == "pasps.__main__":
         return "cli"
     parts = module.split(".")
+    if parts[1] == "cluster" and len(parts) > 2 and parts[2] in PROCESSES:
+        return f"cluster.{parts[2]}"
     is_package = len(parts) > 2 or parts[1] in ROOMS or (ROOT / "pasps" / parts[1]).is_dir()
     return parts[1] if is_package else "root"
 
@@ -181,10 +191,13 @@ BROKEN: list[tuple[Rule, dict[str, str]]] = [
     (rooms_import_only_what_is_below, {"pasps/ids.py": "import msgspec"}),
     (rooms_import_only_what_is_below, {"pasps/ids.py": "from pasps.api import tuples"}),
     (rooms_import_only_what_is_below, {"pasps/api/spout.py": "import pasps.runtime.worker"}),
-    (rooms_import_only_what_is_below, {"pasps/control/loop.py": "from pasps.cluster.store import Store"}),
+    (rooms_import_only_what_is_below, {"pasps/control/loop.py": "from pasps.cluster.store.contract import Store"}),
     (rooms_import_only_what_is_below, {"pasps/runtime/worker.py": "from pasps import Bolt"}),
-    (rooms_import_only_what_is_below, {"pasps/daemons/master.py": "from pasps.cli.main import main"}),
-    (rooms_import_only_what_is_below, {"pasps/testing/clock.py": "from pasps.daemons import local_cluster"}),
+    (rooms_import_only_what_is_below, {"pasps/topology/controller.py": "from pasps.cli.main import main"}),
+    (rooms_import_only_what_is_below, {"pasps/testing/clock.py": "from pasps.topology import local_cluster"}),
+    (rooms_import_only_what_is_below, {"pasps/worker/process.py": "from pasps.topology.controller import TopologyController"}),
+    (rooms_import_only_what_is_below, {"pasps/topology/controller.py": "from pasps.cluster.driver.driver import Driver"}),
+    (rooms_import_only_what_is_below, {"pasps/cluster/store/layout.py": "from pasps.cluster.master.records import Launch"}),
     (rooms_import_only_what_is_below, {"pasps/attic/old.py": "import os"}),
     (packages_share_nothing, {"pasps/control/client.py": "from predictor_service.schemas import Forecast"}),
     (packages_share_nothing, {"predictor_service/app.py": "import pasps.errors"}),
@@ -204,14 +217,14 @@ def test_a_broken_rule_is_found(rule: Rule, texts: dict[str, str]) -> None:
 @pytest.mark.parametrize("rule", LAYERING)
 def test_good_code_passes(rule: Rule) -> None:
     texts = {
-        "pasps/__init__.py": "from pasps.api.bolt import Bolt\nfrom pasps.daemons.local import Local",
+        "pasps/__init__.py": "from pasps.api.bolt import Bolt\nfrom pasps.topology.local import Local",
         "pasps/__main__.py": "from pasps.cli.main import main",
         "pasps/errors.py": "import os",
         "pasps/api/bolt.py": "import msgspec\nfrom pasps.errors import PaspsError\ndef f():\n    import numpy",
         "pasps/runtime/worker.py": "from pasps.api import bolt\nfrom pasps.transport.tcp import Tcp",
         "pasps/transport/tcp.py": "from pasps import errors",
-        "pasps/daemons/local.py": "from pasps.runtime import worker\nfrom pasps.cluster.store import Store",
-        "pasps/cli/main.py": "import pasps\nfrom pasps.daemons.local import Local\nprint(Local)",
+        "pasps/topology/local.py": "from pasps.runtime import worker\nfrom pasps.cluster.store.contract import Store",
+        "pasps/cli/main.py": "import pasps\nfrom pasps.topology.local import Local\nprint(Local)",
         "pasps/clock.py": "import time",
     }
     assert not rule(parsed(texts))

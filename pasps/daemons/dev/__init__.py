@@ -1,1 +1,0 @@
-"""The development cluster on this machine: its parts, their processes, and what is written down of them; `daemons.dev_cluster` joins it."""
