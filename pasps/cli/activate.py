@@ -11,7 +11,7 @@ from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, describe
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_activate(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps activate`."""
     what = "Lets the spouts of a topology emit again."
     describe(parser, about_topology(what), ["pasps activate", "pasps activate word-count"])

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from pasps.cli.control_client import ANSWER_SECONDS, EndedMeanwhileError
-from pasps.cli.find_run import NotRunningError, moment
+from pasps.cli.exit_codes import NotRunningError
+from pasps.cli.find_run import moment
 from pasps.cli.http_exchange import LostError
 from pasps.cli.master_client import MasterClient
 from pasps.cli.topology_view import TopologyView

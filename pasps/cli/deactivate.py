@@ -11,7 +11,7 @@ from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, describe
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_deactivate(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps deactivate`."""
     what = "Stops the spouts of a topology; what is under way goes on. `pasps activate` starts them again."
     describe(parser, about_topology(what), ["pasps deactivate", "pasps deactivate word-count"])

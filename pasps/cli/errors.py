@@ -20,7 +20,7 @@ Shows the last exceptions of your code with their tracebacks, and workers that d
 how many each component reports is throttled by topology.max.error.report.per.interval, the counts in `pasps status` are complete."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_errors(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps errors`."""
     describe(parser, about_topology(_WHAT), ["pasps errors", "pasps errors word-count --component count --limit 3"])
     add_topology(parser)

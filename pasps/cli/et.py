@@ -63,7 +63,7 @@ exit codes:
 _EVENTS = "JSON lines, CSV with a header, or Parquet, local or gs://, as PATH, SPOUT=PATH or SPOUT:STREAM=PATH; may be given several times"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_et(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps et`."""
     describe(parser, _WHAT, _EXAMPLES, _CODES)
     add_file(parser)

@@ -43,7 +43,7 @@ exit codes:
   2    no such run, bolt or time, or a policy that is not here"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_explain(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     argument = parser.add_argument

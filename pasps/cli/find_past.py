@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.find_cluster import find_cluster
-from pasps.cli.find_run import NotRunningError, moment, run_of_directory
+from pasps.cli.find_run import moment, run_of_directory
 from pasps.cli.find_topology import choose_view
 from pasps.cli.topology_view import EndedTopology, TopologyView
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs, run_in

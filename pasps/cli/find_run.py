@@ -8,14 +8,11 @@ from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 
+from pasps.cli.exit_codes import NotRunningError
 from pasps.daemons.run_directory import SUMMARY_NAME
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs, run_in
 from pasps.daemons.run_record import FILE_NAME, RunState, host
 from pasps.errors import BusyError, InvalidError
-
-
-class NotRunningError(InvalidError):
-    """Nothing that is meant runs; the message is complete."""
 
 
 def find_run(wanted: str | None) -> KnownRun:

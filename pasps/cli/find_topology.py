@@ -9,8 +9,9 @@ from typing import Any, Protocol, Self
 
 from pasps.cli.cluster_topology import ClusterTopology
 from pasps.cli.control_client import ANSWER_SECONDS
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.find_cluster import find_cluster
-from pasps.cli.find_run import NotRunningError, find_run, run_of_directory
+from pasps.cli.find_run import find_run, run_of_directory
 from pasps.cli.local_topology import LocalTopology
 from pasps.cli.master_client import MasterClient
 from pasps.cli.topology_view import TopologyView

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pasps.cli import exit_codes
-from pasps.cli.find_run import NotRunningError
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.http_exchange import LostError
 from pasps.cli.master_client import MasterAwayError, MasterClient
 from pasps.cli.topology_view import TopologyView

@@ -28,7 +28,7 @@ exit codes:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_kill(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps kill`."""
     describe(parser, about_topology(_WHAT), ["pasps kill", "pasps kill word-count --wait 5", "pasps kill word-count --wait 0"], _CODES)
     add_topology(parser)

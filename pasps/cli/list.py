@@ -29,7 +29,7 @@ _WHERE_HEAD = ("topology", "where", "state", "process", "started", "workers", "p
 _HERE = "here"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_list(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps list`."""
     describe(parser, _WHAT, ["pasps list", "pasps list --all", "pasps list --json"])
     parser.add_argument("-a", "--all", action="store_true", help="also those that ended")

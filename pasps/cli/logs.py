@@ -28,7 +28,7 @@ _PATIENCE_SECONDS = 60.0
 _PASSING = (BrokenError, BusyError, TimeoutExpiredError)
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_logs(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps logs`."""
     describe(parser, _WHAT, ["pasps logs word-count", "pasps logs word-count --worker w2 -f", "pasps logs word-count --lines 1000"])
     add_topology(parser)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 
 from pasps.cli.control_client import ANSWER_SECONDS
-from pasps.cli.find_run import NotRunningError
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
 from pasps.cli.topology_view import EndedTopology, Submitted, TopologyView, read
 from pasps.clock import Clock, SystemClock

@@ -19,7 +19,7 @@ started again, and what was not done is replayed. Back when the masters have wri
 To change how many replicas work, without a restart, use `pasps scale`."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_rebalance(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps rebalance`."""
     examples = ["pasps rebalance word-count --workers 8", "pasps rebalance word-count --pool count=16 --pool split=4 -w 10"]
     describe(parser, _WHAT, examples)

@@ -40,7 +40,7 @@ exit codes:
   2    nothing to report on: no such run, no samples in it, or no matplotlib"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_report(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, ("pasps report", "pasps report word-count --out /tmp/word-count", "pasps report runs/first --json"), _CODES)
     parser.add_argument("run", metavar="RUN_DIR|TOPOLOGY", nargs="?", help="which run; default: the newest")

@@ -45,7 +45,7 @@ _JSON_HELP = "one JSON object a second on standard output and a summary object a
 _RUN_DIR_HELP = "keep everything of the run here: an empty or a new directory (default: one of its own under ~/.local/state/pasps)"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps run`."""
     describe(parser, _WHAT, _EXAMPLES, exit_codes.HELP)
     add = parser.add_argument

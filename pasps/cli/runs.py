@@ -42,7 +42,7 @@ exit codes:
 _HEAD = ("run", "topology", "state", "started", "size", "kept")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_runs(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     examples = ("pasps runs", "pasps runs keep word-count", "pasps runs remove word-count-20260102-030405-77")
     describe(parser, _WHAT, examples, _CODES)

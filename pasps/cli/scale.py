@@ -20,7 +20,7 @@ all are checked before the first is changed."""
 _AUTO = "auto"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_scale(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps scale`."""
     examples = ["pasps scale count=6", "pasps scale word-count split=2 count=6", "pasps scale word-count count=auto"]
     describe(parser, about_topology(_WHAT), examples)

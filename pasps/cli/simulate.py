@@ -81,7 +81,7 @@ _MOST_EVENTS = 1e15
 """More than any machine sees."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_simulate(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add_file(parser)

@@ -21,7 +21,7 @@ from pasps.daemons.worker_link import brief
 _WHAT = "Shows the counters of a topology since it was started. Gives up after 10 seconds when the run does not answer."
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_status(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps status`."""
     examples = ["pasps status", "pasps status word-count", "pasps status word-count --json | jq .stats.components.count.queued"]
     describe(parser, about_topology(_WHAT), examples)

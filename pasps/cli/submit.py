@@ -48,7 +48,7 @@ exit codes:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_submit(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps submit`."""
     describe(parser, _WHAT, _EXAMPLES, _CODES)
     add_file(parser)

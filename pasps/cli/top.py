@@ -24,7 +24,7 @@ _PATIENCE_SECONDS = 60.0
 """How long a topology of a cluster may not answer: its master or its driver may be about to be replaced."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_top(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps top`."""
     describe(parser, about_topology(_WHAT), ["pasps top", "pasps top word-count --interval 5", "pasps top word-count --json --count 10"])
     add_topology(parser)

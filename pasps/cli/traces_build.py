@@ -74,7 +74,7 @@ _JAVA = {
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_build(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     describe(parser, f"{_WHAT}\n\n{_formats()}", _EXAMPLES, _CODES)
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where the records are")

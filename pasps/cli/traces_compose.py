@@ -47,7 +47,7 @@ _HEAD = ("onset", "", "magnitude", "slope", "duration", "taken from")
 _MOST_MAGNITUDES = "1.5:10"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_compose(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     smooth = f"moving average over so many seconds of the stream (default: {_SMOOTH_SECONDS:g})"

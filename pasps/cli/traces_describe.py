@@ -48,7 +48,7 @@ exit codes:
 _MOST_SPIKES, _MOST_FANO = 10, 6
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_describe(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     out = "a directory for the pictures, or the name of the picture of a single trace (default: this directory)"

@@ -36,7 +36,7 @@ exit codes:
   130  Ctrl-C"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_synth(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     usual, number = Traffic("steady"), at_least_one

@@ -65,7 +65,7 @@ AS_IT_WAS = "as it was"
 RECORDED = "recorded"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_whatif(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add = parser.add_argument

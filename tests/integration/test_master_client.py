@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.find_run import NotRunningError
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.http_exchange import LostError
 from pasps.cli.master_client import ClusterAddress, MasterAwayError, MasterClient, RefusedTokenError
 from pasps.cli.topology_view import EndedTopology, Submitted

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.explain import add, explain, find
+from pasps.cli.explain import add_explain, explain, find
 from pasps.control import decision_log
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.plan import Plan
@@ -73,7 +73,7 @@ def lines(*records: Record) -> bytes:
 
 def called(*words: str) -> int:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_explain(parser)
     return explain(parser.parse_args(words))
 
 

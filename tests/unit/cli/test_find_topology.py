@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.find_past import choose_past
-from pasps.cli.find_run import NotRunningError
 from pasps.cli.find_topology import choose_view
 from pasps.cli.topology_view import EndedTopology, TopologyView, read
 from pasps.daemons.run_record import RunState

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.report import add, directory_of, report
+from pasps.cli.report import add_report, directory_of, report
 from pasps.daemons.run_record import RunRecord, RunState, host, write_json
 from pasps.errors import InvalidError
 from tests.unit.report.builders import made_up, write_run
@@ -18,7 +18,7 @@ from tests.unit.report.builders import made_up, write_run
 
 def options(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_report(parser)
     return parser.parse_args(words)
 
 
