@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pasps.cli import exit_codes
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.http_exchange import LostError
-from pasps.cli.master_client import MasterAwayError, MasterClient
-from pasps.cli.topology_view import TopologyView
+from pasps.cli.master_client import MasterAwayError, MasterClient, TopologyView
 from pasps.clock import Clock, Deadline
 from pasps.errors import TimeoutExpiredError
 

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.find_cluster import find_cluster
-from pasps.cli.find_run import moment
-from pasps.cli.master_client import MasterClient
+from pasps.cli.master_client import EndedTopology, MasterClient, TopologyView
 from pasps.cli.options import add_json, add_master, describe
-from pasps.cli.topology_view import EndedTopology, TopologyView
-from pasps.cli.words import table
+from pasps.cli.which_run import find_cluster
+from pasps.cli.words import moment, table
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs
 from pasps.daemons.run_record import host
 from pasps.errors import PaspsError

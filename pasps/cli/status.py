@@ -10,13 +10,12 @@ import msgspec
 
 from pasps.cli import exit_codes
 from pasps.cli.elastic_lines import elastic_status
-from pasps.cli.find_run import moment
-from pasps.cli.find_topology import find_topology
 from pasps.cli.frame import first_frame
+from pasps.cli.master_client import TopologyView
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe
 from pasps.cli.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
-from pasps.cli.topology_view import TopologyView
-from pasps.cli.words import clock_text
+from pasps.cli.which_run import find_topology
+from pasps.cli.words import clock_text, moment
 from pasps.daemons.run_list import KnownRun
 from pasps.daemons.status import Status, status_from
 from pasps.daemons.topology_master import ErrorReport

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pasps.api.topology import blueprint_of
-from pasps.cli.find_cluster import the_cluster
 from pasps.cli.follow_start import Start, follow_start
 from pasps.cli.master_client import MasterClient
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
+from pasps.cli.which_run import the_cluster
 from pasps.clock import Clock, SystemClock
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.control.policies import inlined

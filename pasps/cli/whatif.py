@@ -6,20 +6,16 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.explain import find
-from pasps.cli.find_past import find_past
 from pasps.cli.options import ARTIFACTS, add_json, add_master, describe, given_options, seconds_above_zero
-from pasps.cli.run_files import fetch_run_files
 from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, tell_cautions, written
 from pasps.cli.simulate import Asked as Simulation
+from pasps.cli.which_run import find_past, no_run, no_such_run
 from pasps.cli.words import table
 from pasps.config import OWN_PREFIXES, check
 from pasps.control.forecaster import BASIC, NONE
@@ -27,7 +23,6 @@ from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
 from pasps.control.settings import ElasticSettings, RestartSettings, usual_interval
 from pasps.control.situation import PolicySettings, Situation
-from pasps.daemons.run_list import KnownRun, base_directory
 from pasps.errors import ConfigError, InvalidError
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_facts import interval_of
@@ -104,17 +99,13 @@ def whatif(options: argparse.Namespace) -> int:
     Raises:
         InvalidError: no such run, too little in it, or something that was asked for is wrong.
     """
-    match find_past(options.run, options.master):
-        case (ClusterTopology() as topology, _):
-            with tempfile.TemporaryDirectory(prefix="pasps-whatif-") as scratch:
-                fetch_run_files(topology, Path(scratch))
-                return _whatif(options, Path(scratch), topology.place)
-        case (KnownRun() as run, _):
-            return _whatif(options, run.directory, str(run.directory))
-    run, strange = find(options.run, None, base_directory())
-    if strange is not None:
-        raise InvalidError(f"{strange!r} is neither a run directory nor a topology that ran here; `pasps runs` lists them")
-    return _whatif(options, run.directory, str(run.directory))
+    past = find_past(options.run, options.master)
+    if past is None:
+        raise no_run()
+    if not past.is_named:
+        raise no_such_run(options.run, "`pasps runs` lists them")
+    with past.files() as directory:
+        return _whatif(options, directory, past.place)
 
 
 def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:

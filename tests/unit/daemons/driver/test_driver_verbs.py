@@ -10,8 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.run_files import fetch_run_files
+from pasps.cli.asked_topology import ClusterTopology, fetch_run_files
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import NOTHING
