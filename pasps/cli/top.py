@@ -7,10 +7,9 @@ import threading
 
 from pasps.cli import exit_codes
 from pasps.cli.asked_topology import AskedTopology, EndedMeanwhileError
-from pasps.cli.choose_view import choose_view
 from pasps.cli.frame import Frames
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
-from pasps.cli.view import View
+from pasps.cli.view import View, choose_view
 from pasps.cli.which_run import find_topology
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.daemons.status import status_from

@@ -13,7 +13,7 @@ from pasps.cli import exit_codes
 from pasps.cli.job_progress import SparkProgress
 from pasps.cli.options import add_json, describe
 from pasps.cli.spark_options import add_spark_options, asked_session
-from pasps.cli.trace_arguments import add_overwrite, check_there
+from pasps.cli.traces import add_overwrite, check_there
 from pasps.cli.words import table
 from pasps.data.duration_text import duration_text
 from pasps.data.steps import iso_time

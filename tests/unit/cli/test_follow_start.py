@@ -8,8 +8,8 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.follow_start import Start, follow_start
 from pasps.cli.master_client import ClusterAddress, MasterAwayError, MasterClient, TopologyView
+from pasps.cli.submit import Start, follow_start
 from pasps.errors import PaspsError, ProtocolError
 from pasps.testing.clock import FakeClock
 
