@@ -17,7 +17,7 @@ import psutil
 
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
-from pasps.cli.master_client import ClusterAddress, MasterClient
+from pasps.cli.asking.master_client import ClusterAddress, MasterClient
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.daemons.dev.wanted import Wanted
 from pasps.daemons.dev_cluster import DevCluster

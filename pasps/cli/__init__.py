@@ -1,7 +1,6 @@
 """The command line.
 
-Layout: `main` holds the table of commands, each a line with its module. Those that run a topology: words, exit_codes, stop,
-output, frame <- outcome <- summary <- view, live_view <- supervisor, elasticity <- run. Those that ask one in another terminal
-or in a cluster: http_exchange <- master_client <- asked_topology <- which_run <- verbs, status, top, logs, list. explain, report and
-whatif ask `which_run` for what may be over; of this machine, `list` and they only read run directories.
+`main` holds the table of commands, each a line with its module, which is imported when the command is called. Those that ask a
+topology that runs (verbs, status, top, logs, list) find it in `asking`; explain, report and whatif find what may be over there too.
+`run` is on its own: supervisor, elasticity and stop are its life. `views` is what run, top and status show, `jobs` is traces and et.
 """

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from pasps.cli import exit_codes
-from pasps.cli.asked_topology import ClusterTopology
+from pasps.cli.asking.asked_topology import ClusterTopology
+from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_master, describe
-from pasps.cli.which_run import Past, find_past, no_run, no_such_run
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import concerned, explained, replay

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.master_client import EndedTopology, MasterClient, TopologyView
+from pasps.cli.asking.master_client import EndedTopology, MasterClient, TopologyView
+from pasps.cli.asking.which_run import find_cluster
 from pasps.cli.options import add_json, add_master, describe
-from pasps.cli.which_run import find_cluster
 from pasps.cli.words import moment, table
 from pasps.daemons.run_list import KnownRun, base_directory, known_runs
 from pasps.daemons.run_record import host

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.asked_topology import ClusterTopology, EndedMeanwhileError
+from pasps.cli.asking.asked_topology import ClusterTopology, EndedMeanwhileError
+from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import add_json, add_topology, at_least_one, describe
-from pasps.cli.which_run import find_topology
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.errors import BrokenError, BusyError, ClosedError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
 

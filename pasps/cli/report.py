@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.asked_topology import ClusterTopology
+from pasps.cli.asking.asked_topology import ClusterTopology
+from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_json, add_master, describe
-from pasps.cli.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.words import table as aligned
 from pasps.daemons.run_list import base_directory, known_runs
 from pasps.daemons.run_record import FILE_NAME

@@ -20,7 +20,7 @@ from pasps.cli.elasticity import Elasticity
 from pasps.cli.options import add_json, at_least_one, describe, given_options, kept_options, seconds, seconds_above_zero
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
-from pasps.cli.view import choose_view
+from pasps.cli.views.view import choose_view
 from pasps.clock import SystemClock
 from pasps.daemons.load_file import load
 from pasps.daemons.local_cluster import worker_count

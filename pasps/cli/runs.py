@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
+from pasps.cli.asking.which_run import find_kept
 from pasps.cli.list import run_object
 from pasps.cli.options import add_json, describe
-from pasps.cli.which_run import find_kept
 from pasps.cli.words import moment, table
 from pasps.daemons.run_list import (
     MOST_BYTES,

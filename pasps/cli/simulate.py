@@ -14,11 +14,11 @@ from typing import Any, get_args
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.job_progress import ProgressLine
+from pasps.cli.asking.which_run import find_past_here, no_run
+from pasps.cli.jobs.job_progress import ProgressLine
 from pasps.cli.options import ARTIFACTS, add_json, at_least_one, describe, given_options, kept_options
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
-from pasps.cli.which_run import find_past_here, no_run
 from pasps.cli.words import table
 from pasps.clock import SystemClock
 from pasps.cluster.launcher import usable_cores

@@ -14,12 +14,12 @@ from typing import Any
 
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
+from pasps.cli.asking.http_exchange import LostError
+from pasps.cli.asking.master_client import MasterAwayError, MasterClient, TopologyView
+from pasps.cli.asking.which_run import the_cluster
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.http_exchange import LostError
-from pasps.cli.master_client import MasterAwayError, MasterClient, TopologyView
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
-from pasps.cli.which_run import the_cluster
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.package import PackageRequest, build_package
 from pasps.control.policies import inlined

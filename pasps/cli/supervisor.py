@@ -19,10 +19,10 @@ from typing import Any, Self
 
 from pasps.api.blueprint import Blueprint
 from pasps.cli.elasticity import Elasticity
-from pasps.cli.frame import Frames
-from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
-from pasps.cli.view import View, summary_object
+from pasps.cli.views.frame import Frames
+from pasps.cli.views.outcome import Ended, Outcome
+from pasps.cli.views.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
 from pasps.control.statistics import left_over

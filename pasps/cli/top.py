@@ -6,11 +6,11 @@ import argparse
 import threading
 
 from pasps.cli import exit_codes
-from pasps.cli.asked_topology import AskedTopology, EndedMeanwhileError
-from pasps.cli.frame import Frames
+from pasps.cli.asking.asked_topology import AskedTopology, EndedMeanwhileError
+from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
-from pasps.cli.view import View, choose_view
-from pasps.cli.which_run import find_topology
+from pasps.cli.views.frame import Frames
+from pasps.cli.views.view import View, choose_view
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.daemons.status import status_from
 from pasps.errors import ClosedError, TimeoutExpiredError

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pasps.cli import exit_codes
+from pasps.cli.asking.which_run import find_past, no_run, no_such_run
 from pasps.cli.options import ARTIFACTS, add_json, add_master, describe, given_options, seconds_above_zero
 from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, tell_cautions, written
 from pasps.cli.simulate import Asked as Simulation
-from pasps.cli.which_run import find_past, no_run, no_such_run
 from pasps.cli.words import table
 from pasps.config import OWN_PREFIXES, check
 from pasps.control.forecaster import BASIC, NONE

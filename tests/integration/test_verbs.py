@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pasps.cli.asked_topology import LocalTopology
+from pasps.cli.asking.asked_topology import LocalTopology
 from pasps.cli.words import moment
 from pasps.daemons.run_list import known_runs
 from pasps.errors import InvalidError, TimeoutExpiredError

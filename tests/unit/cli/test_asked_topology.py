@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from pasps.cli.asked_topology import EndedMeanwhileError, LocalTopology
+from pasps.cli.asking.asked_topology import EndedMeanwhileError, LocalTopology
 from pasps.errors import InvalidError, ProtocolError, TimeoutExpiredError
 from tests.unit.cli.builders import known_run
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.master_client import ClusterAddress
-from pasps.cli.which_run import cluster_file, development_cluster, find_cluster, the_cluster
+from pasps.cli.asking.master_client import ClusterAddress
+from pasps.cli.asking.which_run import cluster_file, development_cluster, find_cluster, the_cluster
 from pasps.daemons.process_identity import started
 from pasps.errors import InvalidError
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pasps.cli.asking.master_client import EndedTopology, TopologyView, read
+from pasps.cli.asking.which_run import choose_past, choose_view
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.master_client import EndedTopology, TopologyView, read
-from pasps.cli.which_run import choose_past, choose_view
 from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError, ProtocolError
 from tests.unit.cli.builders import known_run

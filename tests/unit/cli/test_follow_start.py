@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from pasps.cli import exit_codes
+from pasps.cli.asking.master_client import ClusterAddress, MasterAwayError, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.master_client import ClusterAddress, MasterAwayError, MasterClient, TopologyView
 from pasps.cli.submit import Start, follow_start
 from pasps.errors import PaspsError, ProtocolError
 from pasps.testing.clock import FakeClock

@@ -23,7 +23,7 @@ def test_an_action_needs_only_its_own_module(monkeypatch: pytest.MonkeyPatch) ->
     module.add_traces_one = lambda made: made.add_argument("count", type=int)  # type: ignore[attr-defined]
     module.traces_one = lambda options: options.count + 1  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "an_action", module)
-    traces = Command("traces", "", "pasps.cli.traces")
+    traces = Command("traces", "", "pasps.cli.jobs.traces")
     actions = (Command("traces one", "", "an_action"), Command("traces other", "", "a_module_that_is_not_there"))
     monkeypatch.setattr(main, "COMMANDS", (traces, *actions))
     assert call(parsed(["traces", "one", "6"])) == 7

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.cli.frame import first_frame
+from pasps.cli.views.frame import first_frame
 from pasps.daemons.messages import Stuck
 from pasps.daemons.status import Status, status_from
 from pasps.daemons.verbs import json_ready

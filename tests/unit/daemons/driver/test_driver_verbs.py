@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pasps.cli.asked_topology import ClusterTopology, fetch_run_files
+from pasps.cli.asking.asked_topology import ClusterTopology, fetch_run_files
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import NOTHING

@@ -17,9 +17,9 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
+from pasps.cli.asking.http_exchange import LostError
+from pasps.cli.asking.master_client import ANSWER_SECONDS, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.http_exchange import LostError
-from pasps.cli.master_client import ANSWER_SECONDS, MasterClient, TopologyView
 from pasps.cli.words import moment
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.daemons.run_directory import SUMMARY_NAME

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from pasps.cli.asked_topology import AskedTopology, ClusterTopology, LocalTopology, fetch_run_files, how_it_ended
+from pasps.cli.asking.asked_topology import AskedTopology, ClusterTopology, LocalTopology, fetch_run_files, how_it_ended
+from pasps.cli.asking.master_client import ClusterAddress, EndedTopology, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.master_client import ClusterAddress, EndedTopology, MasterClient, TopologyView
 from pasps.cli.words import moment
 from pasps.cluster.tokens import TOKEN_VARIABLE
 from pasps.daemons.dev.processes import ProcessRef

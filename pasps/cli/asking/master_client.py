@@ -11,8 +11,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
+from pasps.cli.asking.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cli.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
 from pasps.clock import Clock, SystemClock
 from pasps.cluster.tokens import TOKEN_VARIABLE
 from pasps.daemons.verbs import error_of

@@ -17,11 +17,11 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO, cast
 
-from pasps.cli.elastic_lines import elastic_words
-from pasps.cli.frame import Frame
-from pasps.cli.outcome import Outcome
-from pasps.cli.output import Diverted
-from pasps.cli.summary import summary_text
+from pasps.cli.views.elastic_lines import elastic_words
+from pasps.cli.views.frame import Frame
+from pasps.cli.views.outcome import Outcome
+from pasps.cli.views.output import Diverted
+from pasps.cli.views.summary import summary_text
 from pasps.cli.words import clock_text, count_text, rate_text, seconds_text, share_text
 
 
@@ -161,5 +161,5 @@ def choose_view(title: str, run_dir: str, *, as_json: bool, no_tty: bool) -> Vie
     if no_tty or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return PlainView()
     # rich, which takes longer than the rest
-    live_view = importlib.import_module("pasps.cli.live_view")
+    live_view = importlib.import_module("pasps.cli.views.live_view")
     return cast("View", live_view.LiveView(title))

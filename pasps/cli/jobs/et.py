@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
-from pasps.cli.et_report import Progress, Result, SampleFacts, say
+from pasps.cli.jobs.et_report import Progress, Result, SampleFacts, say
+from pasps.cli.jobs.spark_options import add_spark_options, conf_of
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
-from pasps.cli.spark_options import add_spark_options, conf_of
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import SystemClock
 from pasps.cluster.package import PackageRequest, build_package
