@@ -13,9 +13,9 @@ from pasps.cli.asking.master_client import EndedTopology, MasterClient, Topology
 from pasps.cli.asking.which_run import find_cluster
 from pasps.cli.options import add_json, add_master, describe
 from pasps.cli.words import moment, table
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs
-from pasps.daemons.run_record import host
 from pasps.errors import PaspsError
+from pasps.topology.run_list import KnownRun, base_directory, known_runs
+from pasps.topology.run_record import host
 
 _WHAT = """\
 Lists what `pasps run` runs: name, state (starting, running, inactive, draining), process, when it was started, workers,

@@ -19,11 +19,11 @@ from pasps.cli.asking.asked_topology import ClusterTopology
 from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_json, add_master, describe
 from pasps.cli.words import table as aligned
-from pasps.daemons.run_list import base_directory, known_runs
-from pasps.daemons.run_record import FILE_NAME
 from pasps.report.definitions import BOLT_HEAD, bolt_rows, table
 from pasps.report.run_files import METRICS_NAME
 from pasps.report.write import Report, write_report
+from pasps.topology.run_list import base_directory, known_runs
+from pasps.topology.run_record import FILE_NAME
 
 _ABOUT = """\
 Makes a report of a run from the files that it leaves: one HTML page that needs nothing else, the same pictures as PNG, and

@@ -22,12 +22,12 @@ from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.cli.views.view import choose_view
 from pasps.clock import SystemClock
-from pasps.daemons.load_file import load
-from pasps.daemons.local_cluster import worker_count
-from pasps.daemons.run_directory import About, RunDirectory
-from pasps.daemons.topology_verbs import check_scale
-from pasps.daemons.tracebacks import without_our_frames
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
+from pasps.topology.load_file import load
+from pasps.topology.local_cluster import worker_count
+from pasps.topology.run_directory import About, RunDirectory
+from pasps.topology.topology_verbs import check_scale
+from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
 Runs the topology in a Python file on worker processes of this machine, until every spout has raised EndOfInput and

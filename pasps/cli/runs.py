@@ -12,7 +12,8 @@ from pasps.cli.asking.which_run import find_kept
 from pasps.cli.list import run_object
 from pasps.cli.options import add_json, describe
 from pasps.cli.words import moment, table
-from pasps.daemons.run_list import (
+from pasps.errors import BrokenError, InvalidError
+from pasps.topology.run_list import (
     MOST_BYTES,
     MOST_DAYS,
     KnownRun,
@@ -24,7 +25,6 @@ from pasps.daemons.run_list import (
     release_run,
     remove_run,
 )
-from pasps.errors import BrokenError, InvalidError
 
 _WHAT = f"""\
 Lists the runs of this machine with what they take, the oldest first; keeps one for good, releases it again, or removes it.

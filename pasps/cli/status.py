@@ -16,11 +16,11 @@ from pasps.cli.views.elastic_lines import elastic_status
 from pasps.cli.views.frame import first_frame
 from pasps.cli.views.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
 from pasps.cli.words import clock_text, moment
-from pasps.daemons.run_list import KnownRun
-from pasps.daemons.status import Status, status_from
-from pasps.daemons.topology_master import ErrorReport
-from pasps.daemons.tracebacks import without_our_frames
-from pasps.daemons.worker_link import brief
+from pasps.topology.controller import ErrorReport
+from pasps.topology.run_list import KnownRun
+from pasps.topology.status import Status, status_from
+from pasps.topology.worker_link import brief
+from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = "Shows the counters of a topology since it was started. Gives up after 10 seconds when the run does not answer."
 

@@ -12,8 +12,8 @@ from pasps.cli.options import about_topology, add_json, add_topology, at_least_o
 from pasps.cli.views.frame import Frames
 from pasps.cli.views.view import View, choose_view
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.daemons.status import status_from
 from pasps.errors import ClosedError, TimeoutExpiredError
+from pasps.topology.status import status_from
 
 _WHAT = """\
 Shows what a topology does now, as `pasps run` does in its own terminal, until it ends or until Ctrl-C."""

@@ -16,8 +16,8 @@ import pytest
 
 from pasps.cli.asking.asked_topology import LocalTopology
 from pasps.cli.words import moment
-from pasps.daemons.run_list import known_runs
 from pasps.errors import InvalidError, TimeoutExpiredError
+from pasps.topology.run_list import known_runs
 from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, pasps, wait_until
 
 pytestmark = pytest.mark.integration

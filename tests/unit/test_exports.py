@@ -46,11 +46,11 @@ def test_importing_pasps_loads_nothing_optional() -> None:
     ("program", "needed", "others"),
     [
         (
-            "import pasps.daemons.worker_process",
+            "import pasps.worker.process",
             "pasps.runtime.worker",
-            ("pasps.control", "pasps.cluster", "pasps.daemons.topology_master"),
+            ("pasps.control", "pasps.cluster", "pasps.topology.controller"),
         ),
-        ("import pasps; pasps.LocalCluster", "pasps.daemons.topology_master", ("pasps.runtime", "pasps.groupings")),
+        ("import pasps; pasps.LocalCluster", "pasps.topology.controller", ("pasps.runtime", "pasps.groupings")),
     ],
 )
 def test_a_process_loads_nothing_of_what_runs_in_another(program: str, needed: str, others: tuple[str, ...]) -> None:

@@ -22,11 +22,11 @@ from pasps.cli.asking.master_client import ANSWER_SECONDS, MasterClient, Topolog
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.daemons.run_directory import SUMMARY_NAME
-from pasps.daemons.run_list import KnownRun, run_in
-from pasps.daemons.run_record import RunState
-from pasps.daemons.verbs import result_of
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.run_directory import SUMMARY_NAME
+from pasps.topology.run_list import KnownRun, run_in
+from pasps.topology.run_record import RunState
+from pasps.topology.verbs import result_of
 
 
 class EndedMeanwhileError(BrokenError):

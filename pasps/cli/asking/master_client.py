@@ -14,9 +14,9 @@ import msgspec
 from pasps.cli.asking.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
 from pasps.cli.exit_codes import NotRunningError
 from pasps.clock import Clock, SystemClock
-from pasps.cluster.tokens import TOKEN_VARIABLE
-from pasps.daemons.verbs import error_of
+from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.verbs import error_of
 
 _T = TypeVar("_T")
 

@@ -20,11 +20,11 @@ from pasps.cli.asking.asked_topology import AskedTopology, ClusterTopology, Loca
 from pasps.cli.asking.master_client import ClusterAddress, EndedTopology, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
-from pasps.cluster.tokens import TOKEN_VARIABLE
-from pasps.daemons.dev.processes import ProcessRef
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs, run_in
-from pasps.daemons.run_record import FILE_NAME, RunState, host
+from pasps.cluster.dev.processes import ProcessRef
+from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BusyError, InvalidError, PaspsError
+from pasps.topology.run_list import KnownRun, base_directory, known_runs, run_in
+from pasps.topology.run_record import FILE_NAME, RunState, host
 
 # ---- one that runs
 

@@ -21,11 +21,8 @@ from pasps.cli.jobs.spark_options import add_spark_options, conf_of
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import SystemClock
-from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.control.et_file import OperatorTimes, et_path, parse
-from pasps.daemons.event_loop import new_event_loop
-from pasps.daemons.load_file import FileError
-from pasps.daemons.step_loop import StepLoop
 from pasps.data.et_benchmark import Plan, benchmark
 from pasps.data.et_events import EventFile, event_files, read_events
 from pasps.data.et_pass import Pace
@@ -34,6 +31,9 @@ from pasps.data.et_spark import CONF, Code, Here, SparkPasses, ship
 from pasps.data.et_worker import Machinery
 from pasps.data.spark import is_local, spark_session
 from pasps.errors import InvalidError
+from pasps.topology.load_file import FileError
+from pasps.worker.event_loop import new_event_loop
+from pasps.worker.step_loop import StepLoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,10 +17,10 @@ from pasps.cli.main import COMMANDS, main
 from pasps.cli.status import errors_text, status_text
 from pasps.cli.verbs import SCALE_SECONDS, kill_text, scale_of, scaled_code, scaled_lines
 from pasps.control.decision_log import Restarts
-from pasps.daemons import topology_verbs
-from pasps.daemons.run_record import RunState, write_json
 from pasps.errors import InvalidError
 from pasps.metrics import Latency
+from pasps.topology import topology_verbs
+from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run, report, status
 
 OPTIONAL = {"predictor", "predictor train", "report"}

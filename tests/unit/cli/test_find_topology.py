@@ -9,8 +9,8 @@ import pytest
 from pasps.cli.asking.master_client import EndedTopology, TopologyView, read
 from pasps.cli.asking.which_run import choose_past, choose_view
 from pasps.cli.exit_codes import NotRunningError
-from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError, ProtocolError
+from pasps.topology.run_record import RunState
 from tests.unit.cli.builders import known_run
 
 URL = "http://master:1"

@@ -73,7 +73,7 @@ def test_a_verb_loads_nothing_of_what_runs_a_topology() -> None:
     """Whoever types one waits for it to start."""
     found = loaded("pasps.cli.verbs")
     assert "pasps.cli.asking.which_run" in found
-    assert not found & {"pasps.daemons.topology_master", "pasps.control.policies", "pasps.runtime", "cloudpickle"}
+    assert not found & {"pasps.topology.controller", "pasps.control.policies", "pasps.runtime", "cloudpickle"}
 
 
 def test_help_loads_no_command_and_no_run() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.report import add_report, directory_of, meant, report
-from pasps.daemons.process_identity import started
-from pasps.daemons.run_record import RunRecord, RunState, host, write_json
 from pasps.errors import InvalidError
+from pasps.topology.process_identity import started
+from pasps.topology.run_record import RunRecord, RunState, host, write_json
 from tests.unit.report.builders import made_up, write_run
 
 
