@@ -18,8 +18,8 @@ from benchmarks.in_cluster.given import configuration
 from benchmarks.in_cluster.names import BOLTS, topology_name
 from benchmarks.in_cluster.run_here import FILE
 from benchmarks.options import Options, inherited, records_directory
-from pasps.cli.find_run import NotRunningError
-from pasps.cli.master_client import ClusterAddress, MasterClient
+from pasps.cli.asking.master_client import ClusterAddress, MasterClient
+from pasps.cli.exit_codes import NotRunningError
 from pasps.cluster.dev.dev_cluster import DevCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 

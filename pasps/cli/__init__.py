@@ -1,8 +1,6 @@
 """The command line.
 
-Layout: `main` holds the table of commands, each a module of its own name. Those that run a topology: words, exit_codes, stop,
-output, scaling, frame <- outcome <- summary <- view, live_view <- choose_view, attachment, served <-
-supervisor <- run. Those that ask one in another terminal or in a cluster: options, find_run, control_client <- local_topology;
-http_exchange, topology_view <- master_client <- find_cluster, cluster_topology; all of them <- find_topology <- status, top, scale,
-kill and the others. explain and report ask find_past; of this machine, `list` and they only read run directories.
+`main` holds the table of commands, each a line with its module, which is imported when the command is called. Those that ask a
+topology that runs (verbs, status, top, logs, list) find it in `asking`; explain, report and whatif find what may be over there too.
+`run` is on its own: supervisor, elasticity and stop are its life. `views` is what run, top and status show, `jobs` is traces and et.
 """

@@ -64,49 +64,46 @@ exit codes:
 _HEAD = ("part", "process", "address", "state")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The actions, each with its arguments."""
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """What all actions are."""
     describe(parser, _WHAT, ["pasps cluster up", "pasps cluster status", "pasps cluster down"], _CODES)
-    actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
-    up = actions.add_parser("up", help="bring it up")
-    describe(up, _UP, ["pasps cluster up", "pasps cluster up --workers 3 --cores 2"], _UP_CODES)
-    up.add_argument("--workers", metavar="N", type=at_least_one, help=f"Spark workers (default: {WORKERS})")
-    up.add_argument("--cores", metavar="M", type=at_least_one, help=f"slots of each of them (default: {CORES})")
-    up.add_argument("--port", metavar="P", type=at_least_one, help="port of the pasps master (default: a free one)")
+
+
+def add_cluster_up(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps cluster up`."""
+    describe(parser, _UP, ["pasps cluster up", "pasps cluster up --workers 3 --cores 2"], _UP_CODES)
+    parser.add_argument("--workers", metavar="N", type=at_least_one, help=f"Spark workers (default: {WORKERS})")
+    parser.add_argument("--cores", metavar="M", type=at_least_one, help=f"slots of each of them (default: {CORES})")
+    parser.add_argument("--port", metavar="P", type=at_least_one, help="port of the pasps master (default: a free one)")
     timeout_help = f"most seconds to wait until all of it answers (default: {START_SECONDS:g})"
-    up.add_argument("--timeout", metavar="S", type=seconds_above_zero, default=START_SECONDS, help=timeout_help)
-    status = actions.add_parser("status", help="its parts, and whether they live")
-    describe(status, "Asks each part whether it is up.", ["pasps cluster status", "pasps cluster status --json"], _STATUS_CODES)
-    down = actions.add_parser("down", help="end all of it")
-    describe(down, _DOWN, ["pasps cluster down"], _DOWN_CODES)
-    for action in (up, status, down):
-        action.add_argument("--home", metavar="DIR", type=Path, help="its directory (default: `cluster` where pasps keeps its runs)")
-        add_json(action)
+    parser.add_argument("--timeout", metavar="S", type=seconds_above_zero, default=START_SECONDS, help=timeout_help)
+    _add_home(parser)
 
 
-def cluster(options: argparse.Namespace) -> int:
-    """See the module."""
-    dev = DevCluster(options.home or base_directory() / "cluster", told=_tell)
-    actions = {"up": _up, "status": _show, "down": _down}
-    return actions[options.action](dev, options)
+def add_cluster_status(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps cluster status`."""
+    describe(parser, "Asks each part whether it is up.", ["pasps cluster status", "pasps cluster status --json"], _STATUS_CODES)
+    _add_home(parser)
 
 
-def status_text(parts: Sequence[PartStatus]) -> str:
-    """The parts for people."""
-    rows = [(part.name, "-" if part.pid is None else str(part.pid), part.address, part.problem or "up") for part in parts]
-    return "\n".join(line.rstrip() for line in table(_HEAD, rows, left=(0, 2, 3)))
+def add_cluster_down(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps cluster down`."""
+    describe(parser, _DOWN, ["pasps cluster down"], _DOWN_CODES)
+    _add_home(parser)
 
 
-def status_object(dev: DevCluster, parts: Sequence[PartStatus]) -> dict[str, Any]:
-    """The cluster as JSON has it, without secrets; `up` says whether all of it is."""
-    found: dict[str, Any] = {"home": str(dev.home), "up": _all_up(parts), "parts": [_part_object(dev, part) for part in parts]}
-    if parts:
-        state = dev.state
-        found |= {name: getattr(state, name) for name in ("master", "spark", "zookeeper", "predictor", "workers", "cores")}
-    return found
+def _add_home(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--home", metavar="DIR", type=Path, help="its directory (default: `cluster` where pasps keeps its runs)")
+    add_json(parser)
 
 
-def _up(dev: DevCluster, options: argparse.Namespace) -> int:
+def _cluster_of(options: argparse.Namespace) -> DevCluster:
+    return DevCluster(options.home or base_directory() / "cluster", told=_tell)
+
+
+def cluster_up(options: argparse.Namespace) -> int:
+    """Bring it up."""
+    dev = _cluster_of(options)
     signal.signal(signal.SIGTERM, _terminated)
     try:
         came = dev.up(Wanted(options.workers, options.cores, options.port), options.timeout)
@@ -130,7 +127,9 @@ def _up(dev: DevCluster, options: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def _show(dev: DevCluster, options: argparse.Namespace) -> int:
+def cluster_status(options: argparse.Namespace) -> int:
+    """Show its parts."""
+    dev = _cluster_of(options)
     parts = dev.status()
     if options.json:
         print(json.dumps(status_object(dev, parts)))
@@ -145,7 +144,9 @@ def _show(dev: DevCluster, options: argparse.Namespace) -> int:
     return exit_codes.OK if _all_up(parts) else exit_codes.BROKEN
 
 
-def _down(dev: DevCluster, options: argparse.Namespace) -> int:
+def cluster_down(options: argparse.Namespace) -> int:
+    """End all of it."""
+    dev = _cluster_of(options)
     ended = dev.down()
     if options.json:
         print(json.dumps({"home": str(dev.home), "topologies": ended.topologies, "processes": ended.processes}))
@@ -155,6 +156,21 @@ def _down(dev: DevCluster, options: argparse.Namespace) -> int:
         topologies = f" with {', '.join(ended.topologies)}" if ended.topologies else ""
         print(f"the cluster is down{topologies}: {ended.processes} processes ended")
     return exit_codes.OK
+
+
+def status_text(parts: Sequence[PartStatus]) -> str:
+    """The parts for people."""
+    rows = [(part.name, "-" if part.pid is None else str(part.pid), part.address, part.problem or "up") for part in parts]
+    return "\n".join(line.rstrip() for line in table(_HEAD, rows, left=(0, 2, 3)))
+
+
+def status_object(dev: DevCluster, parts: Sequence[PartStatus]) -> dict[str, Any]:
+    """The cluster as JSON has it, without secrets; `up` says whether all of it is."""
+    found: dict[str, Any] = {"home": str(dev.home), "up": _all_up(parts), "parts": [_part_object(dev, part) for part in parts]}
+    if parts:
+        state = dev.state
+        found |= {name: getattr(state, name) for name in ("master", "spark", "zookeeper", "predictor", "workers", "cores")}
+    return found
 
 
 def _all_up(parts: Sequence[PartStatus]) -> bool:

@@ -30,7 +30,7 @@ DEFAULT_POLICY = "pasps"
 
 
 class Elasticity:
-    """An `Attachment`. Checks the configuration when it is made, so that a wrong one is refused before anything starts."""
+    """Who decides on a run's replicas. Checks the configuration when it is made, so that a wrong one is refused before anything starts."""
 
     def __init__(self, blueprint: Blueprint, file: str) -> None:
         """Reads the topology's configuration, and the execution times beside its file if there are any.
@@ -61,7 +61,7 @@ class Elasticity:
         )
 
     def started(self, running: RunningTopology, verbs: TopologyVerbs, directory: RunDirectory) -> None:
-        """See `Attachment`."""
+        """The topology was submitted and its socket answers; its spouts do not emit yet. Once, on the main thread."""
 
         async def explain(bolt: str | None = None, at: str | None = None) -> str:
             records: Log[Record] = Log(directory.path, "decisions", decision_log.read)
@@ -74,5 +74,5 @@ class Elasticity:
         running.on_controller(join)
 
     def frame_extra(self) -> Mapping[str, Any] | None:
-        """See `Attachment`."""
+        """What is said as `elastic` in frames and in `status`: JSON. From any thread, several times a second; does not block."""
         return None if self._view is None else asdict(self._view())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pasps.errors import BusyError, InvalidError, PaspsError, TimeoutExpiredError
+
 OK = 0
 BROKEN = 1
 INVALID = 2
@@ -32,3 +34,16 @@ exit codes:
   7    no answer in time, not done in time, or still starting
   130  Ctrl-C
 """
+
+
+class NotRunningError(InvalidError):
+    """Nothing that is meant runs; the message is complete."""
+
+
+def code_of(error: PaspsError) -> int:
+    """What a command ends with that raised this."""
+    if isinstance(error, NotRunningError):
+        return NOT_RUNNING
+    if isinstance(error, TimeoutExpiredError | BusyError):
+        return NO_ANSWER
+    return INVALID if isinstance(error, InvalidError) else BROKEN

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.find_past import find_past
-from pasps.cli.find_run import run_of_directory
+from pasps.cli.asking.asked_topology import ClusterTopology
+from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_master, describe
-from pasps.cli.run_files import fetch_run_files
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import concerned, explained, replay
 from pasps.control.policies import policy_named
 from pasps.errors import InvalidError
 from pasps.report.run_files import Log
-from pasps.topology.run_list import KnownRun, base_directory, known_runs
+from pasps.topology.run_list import base_directory, known_runs
 
 _ABOUT = """\
 Prints why bolts have their replicas: the decision that gave them, with the numbers of each equation, what kept a bolt from
@@ -43,7 +40,7 @@ exit codes:
   2    no such run, bolt or time, or a policy that is not here"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_explain(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     argument = parser.add_argument
@@ -62,28 +59,40 @@ def explain(options: argparse.Namespace) -> int:
     Raises:
         InvalidError: no such run, bolt, time or policy.
     """
-    remote = find_past(options.topology, options.master, or_newest=options.bolt is None)
-    match remote:
-        case (ClusterTopology() as topology, is_named):
-            return _explain_remote(options, topology, options.bolt if is_named else options.topology)
-        case (KnownRun() as run, is_named):
-            bolt = options.bolt if is_named else options.topology
-        case _:
-            run, bolt = find(options.topology, options.bolt, base_directory())
+    past, bolt = meant(options.topology, options.bolt, options.master)
+    if isinstance(past.run, ClusterTopology):
+        return _explain_remote(options, past, past.run, bolt)
+    run = past.run
     try:
         detail = "" if run.state.over else run.record.detail
-        return _explain(options, run.directory, _head(run.record.name, run.state, detail, str(run.directory)), bolt)
+        return _explain(options, run.directory, _head(run.record.name, run.state, detail, past.place), bolt)
     except InvalidError as error:
         taken = f"{bolt!r} is no run, so taken as a bolt: " if bolt is not None and options.bolt is None else ""
         raise InvalidError(f"run of {run.record.name!r} in {run.directory}: {taken}{error}") from error
 
 
-def _explain_remote(options: argparse.Namespace, topology: ClusterTopology, bolt: str | None) -> int:
+def meant(first: str | None, second: str | None, master: str | None) -> tuple[Past, str | None]:
+    """The run that two arguments mean, and the bolt if any: a first one that names no run is the bolt, where it is the only one.
+
+    Raises:
+        InvalidError: there is no such run, or none at all.
+        PaspsError: as `find_past`.
+    """
+    past = find_past(first, master, or_newest=second is None)
+    if second is not None and (past is None or not past.is_named):
+        newest_first = sorted(known_runs(base_directory()), key=lambda run: (not run.state.over, run.record.started), reverse=True)
+        names = ", ".join(dict.fromkeys(run.record.name for run in newest_first)) or "none"
+        raise no_such_run(first, f"there are runs of {names}")
+    if past is None:
+        raise no_run()
+    return past, second if past.is_named else first
+
+
+def _explain_remote(options: argparse.Namespace, past: Past, topology: ClusterTopology, bolt: str | None) -> int:
     head = _head(topology.name, topology.known.state, topology.known.detail or "", topology.place)
     if options.json or options.replay:
-        with tempfile.TemporaryDirectory(prefix="pasps-explain-") as scratch:
-            fetch_run_files(topology, Path(scratch))
-            return _explain(options, Path(scratch), head, bolt)
+        with past.files() as directory:
+            return _explain(options, directory, head, bolt)
     given = {"bolt": bolt, "at": options.at}
     print(f"{head}\n{topology.call('explain', {name: value for name, value in given.items() if value is not None})}", flush=True)
     return exit_codes.OK
@@ -110,25 +119,3 @@ def _explain(options: argparse.Namespace, directory: Path, head: str, bolt: str 
     if records.unreadable:
         print(f"pasps explain: lines in {directory} that are no decisions and were left out: {records.unreadable}", file=sys.stderr)
     return code
-
-
-def find(first: str | None, second: str | None, base: Path) -> tuple[KnownRun, str | None]:
-    """The run that two arguments mean, and the bolt if any.
-
-    Raises:
-        InvalidError: there is no such run, or none at all.
-    """
-    directory = run_of_directory(first)
-    if directory is not None:
-        return directory, second
-    # a running one before those that are over, the newest before others
-    runs = sorted(known_runs(base), key=lambda run: (not run.state.over, run.record.started), reverse=True)
-    named = [run for run in runs if first in (None, run.record.name, run.entry.name)]
-    if named:
-        return named[0], second
-    if second is not None:
-        names = ", ".join(dict.fromkeys(run.record.name for run in runs)) or "none"
-        raise InvalidError(f"{first!r} is neither a run directory nor a topology that ran here; there are runs of {names}")
-    if not runs:
-        raise InvalidError(f"there is no run in {base}; start one with `pasps run FILE`, or give a run directory")
-    return runs[0], first

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.find_cluster import find_cluster
-from pasps.cli.find_run import moment
-from pasps.cli.master_client import MasterClient
+from pasps.cli.asking.master_client import EndedTopology, MasterClient, TopologyView
+from pasps.cli.asking.which_run import find_cluster
 from pasps.cli.options import add_json, add_master, describe
-from pasps.cli.topology_view import EndedTopology, TopologyView
-from pasps.cli.words import table
+from pasps.cli.words import moment, table
 from pasps.errors import PaspsError
 from pasps.topology.run_list import KnownRun, base_directory, known_runs
 from pasps.topology.run_record import host
@@ -29,7 +27,7 @@ _WHERE_HEAD = ("topology", "where", "state", "process", "started", "workers", "p
 _HERE = "here"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_list(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps list`."""
     describe(parser, _WHAT, ["pasps list", "pasps list --all", "pasps list --json"])
     parser.add_argument("-a", "--all", action="store_true", help="also those that ended")

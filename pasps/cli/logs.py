@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.control_client import EndedMeanwhileError
-from pasps.cli.find_topology import find_topology
+from pasps.cli.asking.asked_topology import ClusterTopology, EndedMeanwhileError
+from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import add_json, add_topology, at_least_one, describe
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.errors import BrokenError, BusyError, ClosedError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
@@ -28,7 +27,7 @@ _PATIENCE_SECONDS = 60.0
 _PASSING = (BrokenError, BusyError, TimeoutExpiredError)
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_logs(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps logs`."""
     describe(parser, _WHAT, ["pasps logs word-count", "pasps logs word-count --worker w2 -f", "pasps logs word-count --lines 1000"])
     add_topology(parser)

@@ -46,7 +46,7 @@ exit codes:
   7    another master uses --home"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_master(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps master`."""
     parser.description = _ABOUT
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -50,8 +50,8 @@ exit codes:
   130  Ctrl-C"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The service's own options, which it checks itself, and those of `train`."""
+def add_predictor(parser: argparse.ArgumentParser) -> None:
+    """The service's own options, which it checks itself."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     option = parser.add_argument
     option("--host", help="the address to listen on; one that others can reach needs --token (default: 127.0.0.1)")
@@ -62,11 +62,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--most-waiting", metavar="N", help="refuse a fit when N wait for a process already (default: 64)")
     option("--artifacts", metavar="DIR", help="trained models, each in a directory of its name")
     option("--end-with-stdin", action="store_true", help="end when standard input does")
-    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION")
-    _add_train(actions.add_parser("train", help="train a model on a trace, for --artifacts"))
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
+def add_predictor_train(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `pasps predictor train`."""
     describe(parser, _TRAIN, _TRAIN_EXAMPLES, _TRAIN_CODES)
     add = parser.add_argument
     add("--model", required=True, metavar="NAME", help="arima, svr, lstm, gru, bilstm or bigru")
@@ -95,20 +94,32 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 
 def predictor(options: argparse.Namespace) -> int:
-    """Does not return when the service can be started.
-
-    Raises:
-        InvalidError: of `train`: a wrong option, trace or directory.
-    """
-    if missing := missing_packages():
-        print(f"pasps predictor: {', '.join(missing)} not installed; run: {CURE}", file=sys.stderr, flush=True)
+    """Does not return when the service can be started."""
+    if _is_incomplete():
         return exit_codes.INVALID
-    if options.action == "train":
-        return cast("int", importlib.import_module("pasps.cli.predictor_train").train(options))
     if options.token is not None:
         # an argument would be seen by every user of the machine for as long as the service runs
         os.environ[TOKEN_VARIABLE] = options.token
     os.execv(sys.executable, command(options))
+
+
+def predictor_train(options: argparse.Namespace) -> int:
+    """Train, write, and say how good it is.
+
+    Raises:
+        InvalidError: a wrong option, trace or directory.
+    """
+    if _is_incomplete():
+        return exit_codes.INVALID
+    # needs numpy, which is optional
+    return cast("int", importlib.import_module("pasps.cli.predictor_train").train(options))
+
+
+def _is_incomplete() -> bool:
+    missing = missing_packages()
+    if missing:
+        print(f"pasps predictor: {', '.join(missing)} not installed; run: {CURE}", file=sys.stderr, flush=True)
+    return bool(missing)
 
 
 def command(options: argparse.Namespace) -> list[str]:

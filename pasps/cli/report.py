@@ -15,16 +15,14 @@ from pathlib import Path
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.find_past import find_past
+from pasps.cli.asking.asked_topology import ClusterTopology
+from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_json, add_master, describe
-from pasps.cli.run_files import fetch_run_files
 from pasps.cli.words import table as aligned
-from pasps.errors import InvalidError
 from pasps.report.definitions import BOLT_HEAD, bolt_rows, table
 from pasps.report.run_files import METRICS_NAME
 from pasps.report.write import Report, write_report
-from pasps.topology.run_list import KnownRun, base_directory, known_runs
+from pasps.topology.run_list import base_directory, known_runs
 from pasps.topology.run_record import FILE_NAME
 
 _ABOUT = """\
@@ -40,7 +38,7 @@ exit codes:
   2    nothing to report on: no such run, no samples in it, or no matplotlib"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_report(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, ("pasps report", "pasps report word-count --out /tmp/word-count", "pasps report runs/first --json"), _CODES)
     parser.add_argument("run", metavar="RUN_DIR|TOPOLOGY", nargs="?", help="which run; default: the newest")
@@ -58,14 +56,7 @@ def report(options: argparse.Namespace) -> int:
         InvalidError: no such run, or nothing in it to report on.
         BrokenError: a file cannot be read or written.
     """
-    remote = find_past(options.run, options.master)
-    match remote:
-        case (ClusterTopology() as topology, _):
-            made = _report_remote(topology, options.out)
-        case (KnownRun() as left, _):
-            made = write_report(left.directory, options.out)
-        case _:
-            made = write_report(directory_of(options.run, base_directory()), options.out)
+    made = _report(options.run, options.master, options.out)
     print(_json(made) if options.json else _text(made), flush=True)
     if not options.json:
         for warning in made.warnings:
@@ -73,37 +64,39 @@ def report(options: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def _report_remote(topology: ClusterTopology, out: Path | None) -> Report:
-    with tempfile.TemporaryDirectory(prefix="pasps-report-") as scratch:
-        fetch_run_files(topology, Path(scratch))
-        return write_report(Path(scratch), Path(tempfile.mkdtemp(prefix=f"pasps-{topology.name}-")) if out is None else out)
+def _report(wanted: str | None, master: str | None, out: Path | None) -> Report:
+    given = directory_of(wanted) if master is None else None
+    if given is not None:
+        return write_report(given, out)
+    past = meant(wanted, master)
+    with past.files() as directory:
+        if out is None and isinstance(past.run, ClusterTopology):
+            out = Path(tempfile.mkdtemp(prefix=f"pasps-{past.run.name}-"))
+        return write_report(directory, out)
 
 
-def directory_of(wanted: str | None, base: Path) -> Path:
-    """The directory of the run that is meant.
+def directory_of(wanted: str | None) -> Path | None:
+    """The directory that was given, if it was one; samples will do, also without the record of a run."""
+    if wanted is None or (os.sep not in wanted and not any((Path(wanted) / name).is_file() for name in (FILE_NAME, METRICS_NAME))):
+        return None
+    return Path(wanted)
+
+
+def meant(wanted: str | None, master: str | None) -> Past:
+    """The newest run of that name, also where an older one goes on.
 
     Raises:
         InvalidError: there is none.
+        PaspsError: as `find_past`.
     """
-    runs = known_runs(base)
-    if wanted is None:
-        if not runs:
-            raise InvalidError(f"there is no run in {base}; start one with `pasps run FILE`, or give a run directory")
-        return runs[-1].directory
-    given = Path(wanted)
-    if os.sep in wanted or any((given / name).is_file() for name in (FILE_NAME, METRICS_NAME)):
-        return given
-    named = [run for run in runs if wanted in (run.record.name, run.entry.name)]
-    if not named:
-        raise InvalidError(_nothing_named(wanted, runs))
-    return named[-1].directory
-
-
-def _nothing_named(wanted: str, runs: list[KnownRun]) -> str:
-    names = list(dict.fromkeys(run.record.name for run in runs))
-    near = get_close_matches(wanted, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are runs of {', '.join(names) or 'none'}"
-    return f"{wanted!r} is neither a run directory nor a topology that ran here; {hint}"
+    past = find_past(wanted, master, latest=True)
+    if wanted is not None and (past is None or not past.is_named):
+        names = list(dict.fromkeys(run.record.name for run in known_runs(base_directory())))
+        near = get_close_matches(wanted, names, n=1)
+        raise no_such_run(wanted, f"did you mean {near[0]!r}?" if near else f"there are runs of {', '.join(names) or 'none'}")
+    if past is None:
+        raise no_run()
+    return past
 
 
 def _text(made: Report) -> str:

@@ -8,23 +8,25 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
+from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.choose_view import choose_view
 from pasps.cli.elasticity import Elasticity
 from pasps.cli.options import add_json, at_least_one, describe, given_options, kept_options, seconds, seconds_above_zero
-from pasps.cli.scaling import parse_scales
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
+from pasps.cli.views.view import choose_view
 from pasps.clock import SystemClock
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
 from pasps.topology.load_file import load
 from pasps.topology.local_cluster import worker_count
 from pasps.topology.run_directory import About, RunDirectory
+from pasps.topology.topology_verbs import check_scale
 from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
@@ -45,7 +47,7 @@ _JSON_HELP = "one JSON object a second on standard output and a summary object a
 _RUN_DIR_HELP = "keep everything of the run here: an empty or a new directory (default: one of its own under ~/.local/state/pasps)"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps run`."""
     describe(parser, _WHAT, _EXAMPLES, exit_codes.HELP)
     add = parser.add_argument
@@ -112,3 +114,23 @@ def _plan(options: argparse.Namespace, config: dict[str, Any]) -> Plan:
 def _complain(text: str, code: int) -> int:
     print(f"pasps run: {text}", file=sys.stderr, flush=True)
     return code
+
+
+# ---- --scale, read and checked before anything starts
+
+
+def parse_scales(texts: Iterable[str], blueprint: Blueprint) -> dict[str, int]:
+    """Active replicas by bolt.
+
+    Raises:
+        InvalidError: not of the form bolt=n, no such bolt, or a number outside of 1 to its pool.
+    """
+    return dict(_parsed(text, blueprint) for text in texts)
+
+
+def _parsed(text: str, blueprint: Blueprint) -> tuple[str, int]:
+    name, equals, number = (part.strip() for part in text.partition("="))
+    if not equals or not name or not number:
+        raise InvalidError(f"--scale {text!r}: expected bolt=n, for example count=4")
+    check_scale(blueprint, name, int(number) if number.isdecimal() else number, f"--scale {text!r}")
+    return name, int(number)

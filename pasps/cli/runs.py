@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.find_run import moment, run_of_directory
+from pasps.cli.asking.which_run import find_kept
 from pasps.cli.list import run_object
 from pasps.cli.options import add_json, describe
-from pasps.cli.words import table
+from pasps.cli.words import moment, table
 from pasps.errors import BrokenError, InvalidError
 from pasps.topology.run_list import (
     MOST_BYTES,
@@ -42,7 +41,7 @@ exit codes:
 _HEAD = ("run", "topology", "state", "started", "size", "kept")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_runs(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     examples = ("pasps runs", "pasps runs keep word-count", "pasps runs remove word-count-20260102-030405-77")
     describe(parser, _WHAT, examples, _CODES)
@@ -66,7 +65,7 @@ def runs(options: argparse.Namespace) -> int:
         return exit_codes.OK
     if not options.runs:
         raise InvalidError(f"`pasps runs {options.action}` needs a RUN; `pasps runs` lists them")
-    meant = [_meant(wanted, known, newest=options.action == "keep") for wanted in options.runs]
+    meant = [find_kept(wanted, known, newest=options.action == "keep") for wanted in options.runs]
     if options.action == "remove":
         _check_over(meant)
     told = [run_as_object(run) for run in meant] if options.action == "remove" else []
@@ -82,22 +81,6 @@ def run_as_object(run: KnownRun) -> dict[str, Any]:
 
 def _show(found: Sequence[KnownRun | dict[str, Any]], text: str, *, as_json: bool) -> None:
     print(json.dumps([run_as_object(run) if isinstance(run, KnownRun) else run for run in found]) if as_json else text)
-
-
-def _meant(wanted: str, known: Sequence[KnownRun], *, newest: bool) -> KnownRun:
-    directory = run_of_directory(wanted)
-    if directory is not None:
-        # the entry says whether the directory is one of ours
-        return next((run for run in known if run.directory == directory.directory), directory)
-    exact = [run for run in known if wanted in (run.entry.name, run.directory.name)]
-    named = exact or [run for run in known if run.record.name == wanted]
-    if len(named) > 1 and not newest:
-        listed = "".join(f"\n  {run.directory}" for run in named)
-        raise InvalidError(f"there are {len(named)} runs of {wanted!r}; say which by its run directory{listed}")
-    if not named:
-        near = get_close_matches(wanted, [name for run in known for name in (run.entry.name, run.record.name)], n=1)
-        raise InvalidError(f"there is no run {wanted!r} here; " + (f"did you mean {near[0]!r}?" if near else "`pasps runs` lists them"))
-    return named[-1]
 
 
 def _check_over(meant: Sequence[KnownRun]) -> None:

@@ -14,8 +14,8 @@ from typing import Any, get_args
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.explain import find
-from pasps.cli.job_progress import ProgressLine
+from pasps.cli.asking.which_run import find_past_here, no_run
+from pasps.cli.jobs.job_progress import ProgressLine
 from pasps.cli.options import ARTIFACTS, add_json, at_least_one, describe, given_options, kept_options
 from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
@@ -43,7 +43,6 @@ from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
 from pasps.simulation.training import PASSES, train
 from pasps.topology.run_directory import About, RunDirectory
-from pasps.topology.run_list import base_directory
 from pasps.topology.run_record import RunState
 
 _ABOUT = """\
@@ -81,7 +80,7 @@ _MOST_EVENTS = 1e15
 """More than any machine sees."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_simulate(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add_file(parser)
@@ -247,11 +246,14 @@ def _times(path: Path) -> EtFile | None:
 
 
 def _times_of_run(wanted: str, blueprint: Blueprint) -> tuple[Path, EtFile]:
-    run, strange = find(wanted, None, base_directory())
-    if strange is not None:
+    past = find_past_here(wanted)
+    if past is None:
+        raise no_run()
+    if not past.is_named:
         raise InvalidError(f"--from-run {wanted}: neither a run directory nor a topology that ran here; `pasps runs` lists them")
-    files = RunFiles(run.directory)
-    return run.directory, times_of_run(files.samples, files.records, blueprint)
+    with past.files() as directory:
+        files = RunFiles(directory)
+        return directory, times_of_run(files.samples, files.records, blueprint)
 
 
 def ets_of(texts: Sequence[str]) -> dict[str, float]:

@@ -1,31 +1,43 @@
-"""One run from its start to its end: starts, follows, drains, closes. The main thread's; `run` calls it."""
+"""One run from its start to its end: starts, follows, drains, closes. The main thread's; `run` calls it.
+
+Its verbs answer on the socket in its directory from the moment it was submitted until its summary is known.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import signal
 import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
 
 from pasps.api.blueprint import Blueprint
-from pasps.cli.attachment import Alone, Attachment
-from pasps.cli.frame import Frames
-from pasps.cli.outcome import Ended, Outcome
-from pasps.cli.served import Served
+from pasps.cli.elasticity import Elasticity
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
-from pasps.cli.view import View, summary_object
+from pasps.cli.views.frame import Frames
+from pasps.cli.views.outcome import Ended, Outcome
+from pasps.cli.views.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
 from pasps.control.statistics import left_over
-from pasps.errors import DrainTimeoutError
+from pasps.errors import BrokenError, DrainTimeoutError
 from pasps.metrics import Stats
+from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
 from pasps.topology.elastic import ElasticConfig
 from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
 from pasps.topology.status import shapes
+from pasps.topology.topology_verbs import TopologyVerbs
+
+_log = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 0.1
 """Seconds after which a signal that asks for a drain is seen at the latest."""
@@ -43,9 +55,7 @@ class Plan:
     """Who decides on replicas; None: as `LocalCluster.submit` has it."""
 
 
-def supervise(
-    plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory, attachment: Attachment | None = None
-) -> Outcome:
+def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory, elasticity: Elasticity) -> Outcome:
     """Run the plan to its end, which is written into the directory.
 
     Raises:
@@ -53,7 +63,6 @@ def supervise(
         UnmovableError: a task that would have to move for --scale cannot.
         EndNow: a signal came before it ran.
     """
-    attachment = attachment or Alone()
     view.say(f"run directory {directory.path}")
     view.say("starting")
     with signals_blocked():
@@ -61,15 +70,15 @@ def supervise(
     with cluster:
         running = cluster.submit(plan.blueprint, active=False, control=plan.control)
         with Served(running, directory, stop, clock) as served:
-            served.verbs.elastic = attachment.frame_extra
-            attachment.started(running, served.verbs, directory)
+            served.verbs.elastic = elasticity.frame_extra
+            elasticity.started(running, served.verbs, directory)
             for component, count in plan.scales.items():
                 running.set_active(component, count)
             stop.be_gentle()
             directory.enter(RunState.RUNNING)  # first: a run that may have emitted leaves its directory
             running.activate()
             view.say("running; Ctrl-C drains")
-            outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, attachment)).run()
+            outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, elasticity)).run()
             stop.ignore()
             summary = summary_object(outcome)
             directory.finish(summary)
@@ -83,7 +92,7 @@ class _Subject:
 
     running: RunningTopology
     directory: RunDirectory
-    attachment: Attachment
+    elasticity: Elasticity
 
 
 class _Supervisor:
@@ -91,7 +100,7 @@ class _Supervisor:
 
     def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, subject: _Subject) -> None:
         self._plan, self._view, self._stop, self._clock = plan, view, stop, clock
-        self._running, self._directory, self._attachment = subject.running, subject.directory, subject.attachment
+        self._running, self._directory, self._elasticity = subject.running, subject.directory, subject.elasticity
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost, self._restarts = 0, Restarts()
@@ -181,7 +190,7 @@ class _Supervisor:
         self._stats = self._running.stats()
         errors, troubles = self._running.errors, self._running.troubles
         self._lost, self._restarts, restarting = self._running.on_controller(_ended_workers)
-        self._frame = self._frames.next(self._stats, len(workers), errors, self._attachment.frame_extra(), troubles, restarting)
+        self._frame = self._frames.next(self._stats, len(workers), errors, self._elasticity.frame_extra(), troubles, restarting)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
         if finishing and finishing != self._finishing:
@@ -203,3 +212,45 @@ class _Supervisor:
 async def _ended_workers(master: TopologyController) -> tuple[int, Restarts, str]:
     """How many died, how often all were started anew, and what is done for that now."""
     return master.lost, master.restarts.so_far, master.restarts.under_way
+
+
+class Served:
+    """The verbs of a run on its socket. A context manager of the main thread.
+
+    Leaving it gives the answers that are due and removes the socket.
+    """
+
+    verbs: TopologyVerbs
+
+    def __init__(self, running: RunningTopology, directory: RunDirectory, stop: StopRequest, clock: Clock) -> None:
+        self._running, self._directory, self._stop, self._clock = running, directory, stop, clock
+        self._summary: Future[Mapping[str, Any]] = Future()
+        self._socket: ControlSocket
+
+    def tell(self, summary: Mapping[str, Any]) -> None:
+        """It is over: whoever asked for the end gets this."""
+        self._summary.set_result(summary)
+
+    def __enter__(self) -> Self:
+        self._running.on_controller(self._open)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._running.on_controller(lambda _: self._socket.close())
+
+    async def _open(self, master: TopologyController) -> None:
+        self.verbs = TopologyVerbs(master, self._directory, self._kill)
+        master.restarts.tell = self._directory.note
+        try:
+            self._socket = await ControlSocket.open(self._directory.socket_path, self.verbs)
+        except OSError as inside:
+            _log.debug("%s: %s", self._directory.socket_path, inside)
+            try:
+                self._socket = await ControlSocket.open(self._directory.move_socket(), self.verbs)
+            except OSError as error:
+                raise BrokenError(f"no control socket can be opened, in {self._directory.path} or elsewhere: {error}") from error
+
+    async def _kill(self, wait: float | None) -> Mapping[str, Any]:
+        self._stop.command(None if wait is None else Deadline(self._clock, wait))
+        # several may wait, and one that leaves must not take the answer from the others
+        return await asyncio.shield(asyncio.wrap_future(self._summary))

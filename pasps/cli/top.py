@@ -6,12 +6,11 @@ import argparse
 import threading
 
 from pasps.cli import exit_codes
-from pasps.cli.choose_view import choose_view
-from pasps.cli.control_client import EndedMeanwhileError
-from pasps.cli.find_topology import AskedTopology, find_topology
-from pasps.cli.frame import Frames
+from pasps.cli.asking.asked_topology import AskedTopology, EndedMeanwhileError
+from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
-from pasps.cli.view import View
+from pasps.cli.views.frame import Frames
+from pasps.cli.views.view import View, choose_view
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.errors import ClosedError, TimeoutExpiredError
 from pasps.topology.status import status_from
@@ -24,7 +23,7 @@ _PATIENCE_SECONDS = 60.0
 """How long a topology of a cluster may not answer: its master or its driver may be about to be replaced."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_top(parser: argparse.ArgumentParser) -> None:
     """The arguments of `pasps top`."""
     describe(parser, about_topology(_WHAT), ["pasps top", "pasps top word-count --interval 5", "pasps top word-count --json --count 10"])
     add_topology(parser)

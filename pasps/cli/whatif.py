@@ -6,18 +6,14 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.explain import find
-from pasps.cli.find_past import find_past
+from pasps.cli.asking.which_run import find_past, no_run, no_such_run
 from pasps.cli.options import ARTIFACTS, add_json, add_master, describe, given_options, seconds_above_zero
-from pasps.cli.run_files import fetch_run_files
 from pasps.cli.simulate import HEAD, Contender, add_machine, as_json, contenders_of, more_of, row_of, simulated_all, tell_cautions, written
 from pasps.cli.simulate import Asked as Simulation
 from pasps.cli.words import table
@@ -35,7 +31,6 @@ from pasps.simulation.forecasters import check_model
 from pasps.simulation.graph import graph_of_run, with_pools
 from pasps.simulation.recorded import Difference, differences, input_of, mean_active, replicas_of
 from pasps.simulation.run import Order, Simulated
-from pasps.topology.run_list import KnownRun, base_directory
 
 _ABOUT = """\
 Takes what a run was given (its input by the second, what its bolts took, their pools) and shows what another policy, forecast,
@@ -65,7 +60,7 @@ AS_IT_WAS = "as it was"
 RECORDED = "recorded"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_whatif(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     add = parser.add_argument
@@ -104,17 +99,13 @@ def whatif(options: argparse.Namespace) -> int:
     Raises:
         InvalidError: no such run, too little in it, or something that was asked for is wrong.
     """
-    match find_past(options.run, options.master):
-        case (ClusterTopology() as topology, _):
-            with tempfile.TemporaryDirectory(prefix="pasps-whatif-") as scratch:
-                fetch_run_files(topology, Path(scratch))
-                return _whatif(options, Path(scratch), topology.place)
-        case (KnownRun() as run, _):
-            return _whatif(options, run.directory, str(run.directory))
-    run, strange = find(options.run, None, base_directory())
-    if strange is not None:
-        raise InvalidError(f"{strange!r} is neither a run directory nor a topology that ran here; `pasps runs` lists them")
-    return _whatif(options, run.directory, str(run.directory))
+    past = find_past(options.run, options.master)
+    if past is None:
+        raise no_run()
+    if not past.is_named:
+        raise no_such_run(options.run, "`pasps runs` lists them")
+    with past.files() as directory:
+        return _whatif(options, directory, past.place)
 
 
 def _whatif(options: argparse.Namespace, directory: Path, where: str) -> int:

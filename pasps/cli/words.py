@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -35,6 +36,11 @@ def clock_text(seconds: float) -> str:
     """`0:01:05`."""
     whole = int(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def moment(seconds: float) -> str:
+    """Seconds since the epoch, in the time of this place."""
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M:%S}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import signal
 import time
@@ -14,6 +12,7 @@ from typing import Any, TypeVar
 import psutil
 
 from pasps import RunningTopology, WorkerInfo
+from pasps.cli.main import call, parsed
 
 T = TypeVar("T")
 
@@ -23,11 +22,7 @@ PATIENCE_SECONDS = 100.0
 
 def called(name: str, *words: str) -> int:
     """A command, with what it raises."""
-    module = importlib.import_module(f"pasps.cli.{name}")
-    parser = argparse.ArgumentParser()
-    module.add(parser)
-    code: int = getattr(module, name)(parser.parse_args(words))
-    return code
+    return call(parsed([name, *words]))
 
 
 def as_in_a_terminal() -> None:

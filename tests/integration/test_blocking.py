@@ -8,8 +8,8 @@ import time
 import pytest
 
 from pasps import Bolt, EndOfInput, LocalCluster, Spout, Topology, Tuple
-from pasps.cli.frame import Frames
-from pasps.cli.summary import blocking_lines
+from pasps.cli.views.frame import Frames
+from pasps.cli.views.summary import blocking_lines
 from pasps.topology.status import shapes
 from tests.integration.running import until
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
-from pasps.cli.master_client import ClusterAddress, MasterClient
+from pasps.cli.asking.master_client import ClusterAddress, MasterClient
 from pasps.cluster.dev.dev_cluster import DevCluster
 from pasps.cluster.dev.wanted import Wanted
 from pasps.cluster.package.make import PackageRequest, build_package

@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import psutil
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster import add, cluster
+from pasps.cli.main import call, parsed
 from pasps.cluster.dev.dev_cluster import DevCluster
 from pasps.cluster.dev.ports import free_ports, is_free
 from pasps.cluster.dev.processes import marked
@@ -33,11 +32,8 @@ PARTS = ["zookeeper", "spark-master", "spark-worker-1", "spark-worker-2", "predi
 
 COMMAND = """
 import sys
-from argparse import ArgumentParser
-from pasps.cli.cluster import add, cluster
-parser = ArgumentParser()
-add(parser)
-sys.exit(cluster(parser.parse_args()))
+from pasps.cli.main import call, parsed
+sys.exit(call(parsed(sys.argv[1:])))
 """
 
 JOB = """
@@ -78,9 +74,7 @@ def job(dev: DevCluster) -> Iterator[subprocess.Popen[str]]:
 
 
 def ran(*words: str) -> int:
-    parser = ArgumentParser()
-    add(parser)
-    return cluster(parser.parse_args(words))
+    return call(parsed(["cluster", *words]))
 
 
 def problems(dev: DevCluster) -> dict[str, str | None]:
@@ -199,7 +193,7 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
 
 def test_up_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    command = [sys.executable, "-c", COMMAND, "up", "--home", str(home)]
+    command = [sys.executable, "-c", COMMAND, "cluster", "up", "--home", str(home)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
         assert up.stderr is not None
         assert "is up at" in up.stderr.readline()

@@ -17,9 +17,7 @@ from tests.integration.test_et_spark import written
 
 pytestmark = pytest.mark.timeout(600)
 
-COMMAND = (
-    "import sys; from argparse import ArgumentParser as A; from pasps.cli.et import add, et; p = A(); add(p); sys.exit(et(p.parse_args()))"
-)
+COMMAND = "import sys; from pasps.cli.main import call, parsed; sys.exit(call(parsed(['et', *sys.argv[1:]])))"
 
 
 def test_on_a_cluster_the_code_is_shipped_and_each_pass_is_a_process_that_was_started(session_cluster: DevCluster, tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import gzip
 import json
 import subprocess
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.et import add, et
+from pasps.cli.main import call, parsed
 from pasps.control.et_file import EtFile, OperatorTimes, et_path, parse, write_execution_times
 from pasps.data.et_events import EventFile, read_events
 from pasps.errors import InvalidError
@@ -82,9 +81,7 @@ def written(folder: Path, name: str) -> Path:
 
 
 def measured(*words: str) -> int:
-    parser = ArgumentParser()
-    add(parser)
-    return et(parser.parse_args(words))
+    return call(parsed(["et", *words]))
 
 
 @pytest.fixture(autouse=True)

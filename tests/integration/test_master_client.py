@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.find_run import NotRunningError
-from pasps.cli.http_exchange import LostError
-from pasps.cli.master_client import ClusterAddress, MasterAwayError, MasterClient, RefusedTokenError
-from pasps.cli.topology_view import EndedTopology, Submitted
+from pasps.cli.asking.http_exchange import LostError
+from pasps.cli.asking.master_client import ClusterAddress, EndedTopology, MasterAwayError, MasterClient, RefusedTokenError, Submitted
+from pasps.cli.exit_codes import NotRunningError
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError, TopologyError
 from tests.integration.fake_master import TOKEN, Master, RefusalError, nobody, serving
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import sys
@@ -13,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.master_client import MasterAwayError
-from pasps.cli.submit import add, submit
+from pasps.cli.asking.master_client import MasterAwayError
+from pasps.cli.main import call, parsed
 from pasps.errors import ConfigError, InvalidError
 from tests.integration.fake_master import Master, RefusalError, known_master, nobody
 
@@ -58,9 +57,7 @@ def written(folder: Path, name: str, imports: str = "json") -> str:
 
 
 def submitted(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    add(parser)
-    return submit(parser.parse_args(words))
+    return call(parsed(["submit", *words]))
 
 
 def taken(master: Master) -> zipfile.ZipFile:

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from pasps.cli.control_client import ControlClient
-from pasps.cli.find_run import moment
+from pasps.cli.asking.asked_topology import LocalTopology
+from pasps.cli.words import moment
 from pasps.errors import InvalidError, TimeoutExpiredError
 from pasps.topology.run_list import known_runs
 from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, pasps, wait_until
@@ -127,7 +127,7 @@ def test_a_run_is_listed_watched_scaled_and_ended_from_another_terminal(start: S
 def test_a_worker_that_was_killed_is_mentioned(start: Start, home: Path) -> None:
     run = start("--workers", "2")
     flowing(run)
-    with ControlClient(known_runs(home)[0]) as client:
+    with LocalTopology(known_runs(home)[0]) as client:
         assert client.call("status")["lost"] == 0
         victim = client.call("status")["workers"][1]
         psutil.Process(victim["pid"]).kill()
@@ -153,7 +153,7 @@ def test_spouts_stop_and_start_and_errors_are_shown(start: Start, home: Path) ->
     run = start()
     flowing(run)
     assert pasps(home, "deactivate").stdout == "word-count is inactive\n"
-    with ControlClient(known_runs(home)[0]) as client:
+    with LocalTopology(known_runs(home)[0]) as client:
 
         def emitted() -> int:
             return int(client.call("status")["stats"]["emitted_first"])
@@ -216,7 +216,7 @@ def test_a_run_that_does_not_answer_is_given_up_on(start: Start, home: Path) -> 
     try:
         run.process.send_signal(signal.SIGSTOP)
         with (
-            ControlClient(known) as client,
+            LocalTopology(known) as client,
             pytest.raises(TimeoutExpiredError, match=r"did not answer 'status' within 0\.3 s: it is busy or"),
         ):
             client.call("status", seconds=0.3)
@@ -236,9 +236,9 @@ def test_a_shorter_wait_from_elsewhere_ends_a_drain(home: Path, topology_file: s
         wait_until(lambda: "draining" in run.out.read_text(), "drain", run)
         (known,) = known_runs(home)
         assert known.state == "draining"
-        with ControlClient(known) as client, pytest.raises(InvalidError, match="is draining, so its spouts stay as they are"):
+        with LocalTopology(known) as client, pytest.raises(InvalidError, match="is draining, so its spouts stay as they are"):
             client.call("activate")
-        with ThreadPoolExecutor(1) as pool, ControlClient(known) as patient:
+        with ThreadPoolExecutor(1) as pool, LocalTopology(known) as patient:
             told = pool.submit(patient.call, "kill", {"wait": 100}, PATIENCE_SECONDS)
             killed = pasps(home, "kill", "--wait", "0.2")
             assert killed.returncode == 4, killed.stderr
@@ -258,7 +258,7 @@ def test_many_terminals_at_once(start: Start, home: Path) -> None:
 
     def terminal(number: int) -> int:
         complete = 0
-        with ControlClient(known) as client:
+        with LocalTopology(known) as client:
             for turn in range(5):
                 client.call("scale", {"bolts": {"count": 1 + (number + turn) % 8}}, PATIENCE_SECONDS)
                 complete += client.call("status", seconds=PATIENCE_SECONDS)["stats"]["complete"]

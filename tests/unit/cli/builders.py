@@ -12,8 +12,8 @@ from pasps.api.bolt import Bolt
 from pasps.api.spout import Spout
 from pasps.api.topology import Topology
 from pasps.api.tuples import Tuple
-from pasps.cli.frame import Frame, Frames
-from pasps.cli.outcome import Ended, Outcome
+from pasps.cli.views.frame import Frame, Frames
+from pasps.cli.views.outcome import Ended, Outcome
 from pasps.metrics import ComponentStats, Latency, Stats
 from pasps.topology.controller import ErrorReport
 from pasps.topology.run_list import KnownRun

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.cluster import add, cluster, status_object, status_text
+from pasps.cli.cluster import status_object, status_text
+from pasps.cli.main import call, parsed
 from pasps.cluster.dev.dev_cluster import DevCluster, PartStatus
 from pasps.cluster.dev.state import write_state
 from tests.unit.cluster.dev.test_home import STATE
@@ -17,9 +17,7 @@ DEAD = PartStatus("spark-worker-1", "127.0.0.1:3", 18, alive=False, problem="it 
 
 
 def ran(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    add(parser)
-    return cluster(parser.parse_args(words))
+    return call(parsed(["cluster", *words]))
 
 
 def test_each_part_has_a_line() -> None:

@@ -12,38 +12,37 @@ from typing import Any
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.errors import errors_text
-from pasps.cli.kill import kill_text
 from pasps.cli.list import list_lines, run_object
 from pasps.cli.main import COMMANDS, main
-from pasps.cli.scale import parsed, scaled_code, scaled_lines
-from pasps.cli.status import status_text
+from pasps.cli.status import errors_text, status_text
+from pasps.cli.verbs import SCALE_SECONDS, kill_text, scale_of, scaled_code, scaled_lines
 from pasps.control.decision_log import Restarts
 from pasps.errors import InvalidError
 from pasps.metrics import Latency
+from pasps.topology import topology_verbs
 from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run, report, status
 
-OPTIONAL = {"predictor", "report"}
+OPTIONAL = {"predictor", "predictor train", "report"}
 """Commands whose modules need more than the runtime."""
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.name not in OPTIONAL], ids=lambda command: command.name)
 def test_every_command_explains_itself(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([command.name, "--help"])
+        main([*command.name.split(), "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert f"  pasps {command.name}" in shown
     assert "exit codes:\n" in shown
-    assert callable(getattr(importlib.import_module(command.module), command.name))
+    assert bool(command.actions()) is not callable(getattr(importlib.import_module(command.module), command.function, None))
 
 
 def test_one_command_does_not_load_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    sys.modules.pop("pasps.cli.kill")
+    sys.modules.pop("pasps.cli.verbs")
     with pytest.raises(SystemExit):
         main(["list", "--help"])
-    assert "pasps.cli.kill" not in sys.modules
+    assert "pasps.cli.verbs" not in sys.modules
     assert "--all" in capsys.readouterr().out
 
 
@@ -133,14 +132,14 @@ def test_status_shows_a_restart_while_it_is_under_way_and_how_many_there_were() 
 
 
 def test_the_topology_comes_first_if_it_is_said() -> None:
-    assert parsed(["count=3", " split = auto "]) == (None, {"count": 3, "split": "auto"})
-    assert parsed(["wc", "count=3"]) == ("wc", {"count": 3})
+    assert scale_of(["count=3", " split = auto "]) == (None, {"count": 3, "split": "auto"})
+    assert scale_of(["wc", "count=3"]) == ("wc", {"count": 3})
 
 
 @pytest.mark.parametrize("words", [["wc"], ["wc", "count"], ["count="], ["=3"], ["count=-1"], ["count=many"], ["count=3", "wc"]])
 def test_what_is_no_scale_is_refused(words: list[str]) -> None:
     with pytest.raises(InvalidError, match="for example count=4"):
-        parsed(words)
+        scale_of(words)
 
 
 def bolt(before: int, planned: int | None, after: int, error: tuple[str, str] | None = None) -> dict[str, Any]:
@@ -152,6 +151,10 @@ def test_each_bolt_is_told() -> None:
     assert scaled_lines(done) == [
         "a: 2 -> 4 active", "b: 3 active, as before", "c: 3 active, the policy decides from now on", "d: 1 active, not as asked: no",
     ]  # fmt: skip
+
+
+def test_a_topology_answers_a_scale_before_it_is_given_up() -> None:
+    assert SCALE_SECONDS > topology_verbs.SCALE_SECONDS
 
 
 @pytest.mark.parametrize(("error", "code"), [(None, 0), (("UnmovableError", ""), 2), (("TimeoutExpiredError", ""), 7)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pasps.cli.elastic_lines import Trail, elastic_lines, elastic_status, elastic_words
+from pasps.cli.views.elastic_lines import Trail, elastic_lines, elastic_status, elastic_words
 
 
 def said(**more: Any) -> dict[str, Any]:

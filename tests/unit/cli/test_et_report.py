@@ -12,8 +12,8 @@ import pytest
 
 from pasps.api import Bolt, Spout, Topology, bolt
 from pasps.cli import exit_codes
-from pasps.cli.et_report import Progress, Result, SampleFacts
-from pasps.cli.et_topology import bolts_to_skip, entries_to_keep
+from pasps.cli.jobs.et import bolts_to_skip, entries_to_keep
+from pasps.cli.jobs.et_report import Progress, Result, SampleFacts
 from pasps.control.et_file import EtFile, OperatorTimes, load_execution_times, parse, write_execution_times
 from pasps.data.et_benchmark import Measured
 from pasps.data.et_events import EventFile

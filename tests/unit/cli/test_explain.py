@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.explain import add, explain, find
+from pasps.cli.explain import add_explain, explain, meant
 from pasps.control import decision_log
 from pasps.control.decision_log import Act, Outcome, Record
 from pasps.control.plan import Plan
@@ -73,7 +73,7 @@ def lines(*records: Record) -> bytes:
 
 def called(*words: str) -> int:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_explain(parser)
     return explain(parser.parse_args(words))
 
 
@@ -93,8 +93,8 @@ def test_a_running_one_comes_first_then_the_newest(base: Path) -> None:
     run(base, "a-1", "a", 1.0, running=True)
     run(base, "a-2", "a", 2.0)
     run(base, "b-1", "b", 3.0)
-    found = {words: find(*words, base) for words in [(None, None), ("a", None), ("a-2", None), ("b", "count"), ("count", None)]}
-    assert [(run.entry.name, bolt) for run, bolt in found.values()] == [
+    found = {words: meant(*words, None) for words in [(None, None), ("a", None), ("a-2", None), ("b", "count"), ("count", None)]}
+    assert [(Path(past.place).name, bolt) for past, bolt in found.values()] == [
         ("a-1", None),
         ("a-1", None),
         ("a-2", None),
@@ -128,7 +128,7 @@ def test_what_does_not_exist_is_named(base: Path, words: list[str], said: str) -
 
 def test_without_a_run_there_is_nothing_to_explain(base: Path) -> None:
     with pytest.raises(InvalidError, match=r"there is no run in .*; start one with `pasps run FILE`, or give a run directory"):
-        find(None, None, base)
+        meant(None, None, None)
 
 
 def test_a_run_that_decided_nothing_says_so(base: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.find_run import NotRunningError, choose_run, find_run, how_it_ended
+from pasps.cli.asking.asked_topology import how_it_ended
+from pasps.cli.asking.which_run import choose_run, find_run
+from pasps.cli.exit_codes import NotRunningError
 from pasps.errors import BusyError, InvalidError
 from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from pasps.cli.find_past import choose_past
-from pasps.cli.find_run import NotRunningError
-from pasps.cli.find_topology import choose_view
-from pasps.cli.topology_view import EndedTopology, TopologyView, read
+from pasps.cli.asking.master_client import EndedTopology, TopologyView, read
+from pasps.cli.asking.which_run import choose_past, choose_view
+from pasps.cli.exit_codes import NotRunningError
 from pasps.errors import InvalidError, ProtocolError
 from pasps.topology.run_record import RunState
 from tests.unit.cli.builders import known_run

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.find_run import NotRunningError
-from pasps.cli.follow_start import Start, follow_start
-from pasps.cli.master_client import ClusterAddress, MasterAwayError, MasterClient
-from pasps.cli.topology_view import TopologyView
+from pasps.cli.asking.master_client import ClusterAddress, MasterAwayError, MasterClient, TopologyView
+from pasps.cli.exit_codes import NotRunningError
+from pasps.cli.submit import Start, follow_start
 from pasps.errors import PaspsError, ProtocolError
 from pasps.testing.clock import FakeClock
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.cli.frame import Frames, last_line
+from pasps.cli.views.frame import Frames, last_line
 from pasps.metrics import Latency
 from pasps.topology.status import shapes
 from tests.unit.cli.builders import blueprint, frame, report, stats

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from pasps.cli.job_progress import ProgressLine
+from pasps.cli.jobs.job_progress import ProgressLine
 from pasps.testing import FakeClock
 
 

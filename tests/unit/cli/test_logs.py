@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from pasps.cli.cluster_topology import ClusterTopology
+from pasps.cli.asking.asked_topology import ClusterTopology
 from pasps.cli.logs import LogReader
 
 Shown = pytest.CaptureFixture[str]

@@ -58,7 +58,25 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("pasps ")
 
 
-def test_rich_is_loaded_for_the_live_view_alone() -> None:
-    program = "import sys, pasps.cli.main; print('rich' in sys.modules)"
+def loaded(module: str) -> set[str]:
+    """What a process has loaded that has imported this."""
+    program = f"import sys, {module}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert run.stdout.strip() == "False"
+    return set(run.stdout.split())
+
+
+def test_rich_is_loaded_for_the_live_view_alone() -> None:
+    assert "rich" not in loaded("pasps.cli.main")
+
+
+def test_a_verb_loads_nothing_of_what_runs_a_topology() -> None:
+    """Whoever types one waits for it to start."""
+    found = loaded("pasps.cli.verbs")
+    assert "pasps.cli.asking.which_run" in found
+    assert not found & {"pasps.topology.controller", "pasps.control.policies", "pasps.runtime", "cloudpickle"}
+
+
+def test_help_loads_no_command_and_no_run() -> None:
+    found = loaded("pasps.cli.main")
+    assert {name for name in found if name.startswith("pasps.cli.")} == {"pasps.cli.main", "pasps.cli.exit_codes"}
+    assert not any(name.startswith("pasps.daemons.run_") for name in found)

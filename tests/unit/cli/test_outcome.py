@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.outcome import Ended
+from pasps.cli.views.outcome import Ended
 from pasps.control.decision_log import Restarts
 from tests.unit.cli.builders import outcome
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 
-from pasps.cli.output import MOST_LINES, Diverted, LineCatcher
+from pasps.cli.views.output import MOST_LINES, Diverted, LineCatcher
 
 
 def test_a_diverted_descriptor_goes_elsewhere_and_comes_back() -> None:

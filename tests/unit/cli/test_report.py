@@ -10,23 +10,25 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.report import add, directory_of, report
+from pasps.cli.report import add_report, directory_of, meant, report
 from pasps.errors import InvalidError
+from pasps.topology.process_identity import started
 from pasps.topology.run_record import RunRecord, RunState, host, write_json
 from tests.unit.report.builders import made_up, write_run
 
 
 def options(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_report(parser)
     return parser.parse_args(words)
 
 
-def known(base: Path, name: str, started: float) -> Path:
-    """A run that is over, as `pasps run` leaves it."""
-    directory = base / "runs" / f"{name}-{started:.0f}"
+def known(base: Path, name: str, began: float, *, running: bool = False) -> Path:
+    """A run that is over, as `pasps run` leaves it; or one that goes on."""
+    directory = base / "runs" / f"{name}-{began:.0f}"
     directory.mkdir(parents=True)
-    record = RunRecord(name, "/x.py", os.getpid(), "", host(), started, 1, "/none", {}, state=RunState.ENDED)
+    process, state = (started(os.getpid()) or "", RunState.RUNNING) if running else ("", RunState.ENDED)
+    record = RunRecord(name, "/x.py", os.getpid(), process, host(), began, 1, "/none", {}, state=state)
     write_json(directory / "run.json", record)
     return directory
 
@@ -52,11 +54,27 @@ def test_with_json_the_output_is_one_object(tmp_path: Path, capsys: pytest.Captu
     assert printed["warnings"] == []
 
 
+@pytest.fixture(autouse=True)
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASPS_HOME", str(tmp_path))
+    monkeypatch.delenv("PASPS_MASTER", raising=False)
+
+
+def newest(wanted: str | None) -> str:
+    return meant(wanted, None).place
+
+
 def test_a_name_means_the_newest_run_of_that_topology(tmp_path: Path) -> None:
     old, new, other = known(tmp_path, "words", 100.0), known(tmp_path, "words", 300.0), known(tmp_path, "tweets", 400.0)
-    assert directory_of("words", tmp_path) == new
-    assert directory_of(old.name, tmp_path) == old
-    assert directory_of(None, tmp_path) == other
+    assert newest("words") == str(new)
+    assert newest(old.name) == str(old)
+    assert newest(None) == str(other)
+
+
+def test_the_newest_is_meant_also_while_an_older_one_runs(tmp_path: Path) -> None:
+    old, new = known(tmp_path, "words", 100.0, running=True), known(tmp_path, "words", 300.0)
+    assert newest("words") == newest(None) == str(new)
+    assert newest(old.name) == str(old)
 
 
 def test_a_directory_means_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,17 +83,25 @@ def test_a_directory_means_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "metrics.jsonl").touch()
     monkeypatch.chdir(tmp_path)
-    assert directory_of(str(run), tmp_path) == run
-    assert directory_of("./none", tmp_path) == Path("none")
-    assert directory_of("bare", tmp_path) == Path("bare")
-    assert directory_of("words", tmp_path) == run
+    assert directory_of(str(run)) == run
+    assert directory_of("./none") == Path("none")
+    assert directory_of("bare") == Path("bare")
+    assert (directory_of("words"), newest("words")) == (None, str(run))
+
+
+def test_a_directory_needs_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens there; who was asked would say so."""
+    (write_run(tmp_path / "bare", *made_up(40, 10)) / "run.json").unlink(missing_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PASPS_MASTER", "http://127.0.0.1:1")
+    assert report(options("bare", "--json")) == exit_codes.OK
 
 
 def test_a_run_that_is_not_there_says_which_are(tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match=r"there is no run in .*; start one with `pasps run FILE`"):
-        directory_of(None, tmp_path)
+        newest(None)
     known(tmp_path, "words", 100.0)
     with pytest.raises(InvalidError, match="did you mean 'words'"):
-        directory_of("wrods", tmp_path)
+        newest("wrods")
     with pytest.raises(InvalidError, match="there are runs of words"):
-        directory_of("xyz", tmp_path)
+        newest("xyz")

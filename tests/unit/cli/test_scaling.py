@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.cli.scaling import parse_scales
+from pasps.cli.run import parse_scales
 from pasps.errors import InvalidError
 from tests.unit.cli.builders import blueprint
 

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from pasps.cli.spark_options import add_spark_options, conf_of
+from pasps.cli.jobs.spark_options import add_spark_options, conf_of
 
 
 def parsed(*words: str) -> argparse.Namespace:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from pasps.cli.outcome import Ended
-from pasps.cli.summary import summary_text
-from pasps.cli.view import frame_object, plain_line, summary_object
+from pasps.cli.views.outcome import Ended
+from pasps.cli.views.summary import summary_text
+from pasps.cli.views.view import frame_object, plain_line, summary_object
 from pasps.control.decision_log import Restarts
 from pasps.metrics import Latency
 from tests.unit.cli.builders import frame, outcome, report

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.traces_build import add, are_few, summary_text, traces_build
+from pasps.cli.jobs.traces_build import add_traces_build, are_few, summary_text, traces_build
 from pasps.data.build_summary import KeySummary, Summary
 from pasps.data.record_formats import FORMATS
 from pasps.errors import InvalidError
@@ -30,7 +30,7 @@ FULL = replace(
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_traces_build(parser)
     return parser.parse_args(["x", "--out", "out", *words])
 
 
@@ -70,7 +70,7 @@ def test_a_summary_of_nothing_is_short() -> None:
 
 def test_help_names_every_format_and_key() -> None:
     parser = argparse.ArgumentParser()
-    add(parser)
+    add_traces_build(parser)
     shown = parser.format_help()
     for known in FORMATS.values():
         assert f"\n  {known.name} " in shown

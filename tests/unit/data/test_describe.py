@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.traces_describe import lines_of
+from pasps.cli.jobs.traces_describe import lines_of
 from pasps.data.arrays import Floats, np
 from pasps.data.describe import Description, burstiness_of, describe
 from pasps.data.describe_job import describe_here, description_object, needs_spark, picture_names

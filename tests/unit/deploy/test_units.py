@@ -21,7 +21,7 @@ def test_the_unit_starts_the_command_with_options_that_it_has(name: str, command
     found = re.search(rf"^ExecStart=\S+/pasps {name} (.+)$", SCRIPT, re.MULTILINE)
     assert found is not None
     parser = argparse.ArgumentParser(exit_on_error=False)
-    command.add(parser)  # type: ignore[attr-defined]
+    getattr(command, f"add_{name}")(parser)
     options = parser.parse_args(shlex.split(re.sub(r"\$(\w+)", lambda made: VALUES[made[1]], found[1])))
     assert options.host == "10.10.0.5"
     if name == "master":

@@ -14,7 +14,7 @@ from pasps.topology import predictor_process
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    module.add(parser)
+    module.add_predictor(parser)
     return parser.parse_args(words)
 
 

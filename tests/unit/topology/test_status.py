@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.cli.frame import first_frame
+from pasps.cli.views.frame import first_frame
 from pasps.errors import ProtocolError
 from pasps.metrics import EdgeStats, Histogram, Latency, ReplicaStats
 from pasps.topology.status import Status, status_from

@@ -10,8 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pasps.cli.cluster_topology import ClusterTopology
-from pasps.cli.run_files import fetch_run_files
+from pasps.cli.asking.asked_topology import ClusterTopology, fetch_run_files
 from pasps.cluster.driver import driver_verbs
 from pasps.cluster.driver.driver_verbs import LINES, PART_BYTES, add_driver_verbs
 from pasps.control import decision_log

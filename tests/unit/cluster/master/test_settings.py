@@ -59,7 +59,7 @@ def test_its_address_is_the_one_that_others_reach(about: dict[str, Any], url: st
 
 def test_the_command_line_and_the_environment_make_settings() -> None:
     parser = argparse.ArgumentParser()
-    master.add(parser)
+    master.add_master(parser)
     options = parser.parse_args(["--spark", "yarn", "--zookeeper", "h:1", "--home", "/h", "--port", "0", "--packages", "/p"])
     made = master.settings_of(options, {"PASPS_TOKEN": "t", "PASPS_SIGNING_KEY": "k", "PASPS_ZOOKEEPER_AUTH": "u:p"})
     assert made == Settings("yarn", "h:1", Path("/h"), port=0, packages="/p", token="t", signing_key="k", zookeeper_auth="u:p")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.trace_arguments import check_there, from_zero, moment, step, whole
+from pasps.cli.jobs.traces import check_there, from_zero, moment, step, whole
 from pasps.errors import InvalidError
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pasps.cli import exit_codes
-from pasps.cli.job_progress import SparkProgress
+from pasps.cli.jobs.job_progress import SparkProgress
+from pasps.cli.jobs.spark_options import add_spark_options, asked_session
+from pasps.cli.jobs.traces import add_overwrite, check_there
 from pasps.cli.options import add_json, describe
-from pasps.cli.spark_options import add_spark_options, asked_session
-from pasps.cli.trace_arguments import add_overwrite, check_there
 from pasps.cli.words import table
 from pasps.data.duration_text import duration_text
 from pasps.data.steps import iso_time
@@ -48,7 +48,7 @@ exit codes:
 _MOST_SPIKES, _MOST_FANO = 10, 6
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_describe(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     out = "a directory for the pictures, or the name of the picture of a single trace (default: this directory)"

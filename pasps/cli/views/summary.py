@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pasps.cli.frame import Frame
-from pasps.cli.outcome import Ended, Outcome
+from pasps.cli.views.frame import Frame
+from pasps.cli.views.outcome import Ended, Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
 from pasps.control.decision_log import Restarts
 from pasps.metrics import blocks_text

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from pasps.cli.control_client import ControlClient, EndedMeanwhileError
+from pasps.cli.asking.asked_topology import EndedMeanwhileError, LocalTopology
 from pasps.errors import InvalidError, ProtocolError, TimeoutExpiredError
 from tests.unit.cli.builders import known_run
 
@@ -18,7 +18,7 @@ OK = b'{"ok": true, "result": {"n": 1}}\n'
 
 
 class Served(Protocol):
-    def __call__(self, answers: Sequence[bytes], /) -> ControlClient: ...
+    def __call__(self, answers: Sequence[bytes], /) -> LocalTopology: ...
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def serving() -> Iterator[Served]:
                     requests.readline()
                     connection.sendall(answer)
 
-        def client(answers: Sequence[bytes]) -> ControlClient:
+        def client(answers: Sequence[bytes]) -> LocalTopology:
             thread = threading.Thread(target=serve, args=(answers,), daemon=True)
             thread.start()
             stack.callback(thread.join)
-            return stack.enter_context(ControlClient(known_run(socket=path)))
+            return stack.enter_context(LocalTopology(known_run(socket=path)))
 
         yield client
 
@@ -72,7 +72,7 @@ def test_a_run_that_ends_before_it_answers_is_told_from_one_that_is_slow(serving
 
 def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
     with pytest.raises(EndedMeanwhileError, match="No such file"):
-        ControlClient(known_run()).call("status")
+        LocalTopology(known_run()).call("status")
 
 
 def test_when_the_time_is_over_it_says_so(serving: Served) -> None:

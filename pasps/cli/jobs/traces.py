@@ -1,4 +1,7 @@
-"""Arguments that the commands which make traces have in common, and how their values are read."""
+"""`pasps traces`: input rates, from raw records, from other traces or from parameters.
+
+Each action has a module; here is what they are together, and the arguments that several have.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,31 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from pasps.cli.options import describe
 from pasps.data.spark import is_local
 from pasps.data.steps import SECOND, iso_time, step_micros
 from pasps.errors import InvalidError
+
+_WHAT = """\
+A trace says how many events came in each step of time, as rows of `time,count`; the trace spout replays one, and predictors and
+policies are judged by it."""
+
+_EXAMPLES = (
+    "pasps traces build --format hdfs 'logs/*.log' --out rates",
+    "pasps traces describe rates/trace.csv",
+    "pasps traces ACTION --help",
+)
+
+_CODES = """\
+exit codes:
+  0    done; `pasps traces ACTION --help` has the others
+"""
+
+
+def add_traces(parser: argparse.ArgumentParser) -> None:
+    """What all actions are."""
+    describe(parser, _WHAT, _EXAMPLES, _CODES)
+
 
 FIRST = 1_704_067_200 * SECOND
 """2024-01-01T00:00:00Z: the same trace has the same times whenever it is made."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.job_progress import SparkProgress
+from pasps.cli.jobs.job_progress import SparkProgress
+from pasps.cli.jobs.spark_options import add_spark_options, asked_session
+from pasps.cli.jobs.traces import add_overwrite, add_times, check_there, whole
 from pasps.cli.options import add_json, at_least_one, describe, seconds
-from pasps.cli.spark_options import add_spark_options, asked_session
-from pasps.cli.trace_arguments import add_overwrite, add_times, check_there, whole
 from pasps.cli.words import table
 from pasps.data.steps import SECOND, step_micros
 from pasps.data.trace_output import check_span, refuse_existing, trace_lines, write_lines
@@ -47,7 +47,7 @@ _HEAD = ("onset", "", "magnitude", "slope", "duration", "taken from")
 _MOST_MAGNITUDES = "1.5:10"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_compose(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     smooth = f"moving average over so many seconds of the stream (default: {_SMOOTH_SECONDS:g})"

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from pasps.cli import exit_codes
+from pasps.cli.jobs.traces import add_overwrite, add_times, from_zero, whole
 from pasps.cli.options import at_least_one, describe
-from pasps.cli.trace_arguments import add_overwrite, add_times, from_zero, whole
 from pasps.data.trace_output import check_span, refuse_existing, trace_lines, write_lines
 from pasps.spouts.synth import KINDS, Traffic, rates
 
@@ -36,7 +36,7 @@ exit codes:
   130  Ctrl-C"""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_synth(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     describe(parser, _ABOUT, _EXAMPLES, _CODES)
     usual, number = Traffic("steady"), at_least_one

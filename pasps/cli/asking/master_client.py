@@ -1,4 +1,4 @@
-"""Asks the masters of a cluster over HTTP. Blocks its caller, never longer than it said."""
+"""Asks the masters of a cluster over HTTP, and what they tell of topologies. Blocks its caller, never longer than it said."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from pasps.cli.control_client import ANSWER_SECONDS
-from pasps.cli.find_run import NotRunningError
-from pasps.cli.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
-from pasps.cli.topology_view import EndedTopology, Submitted, TopologyView, read
+from pasps.cli.asking.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
+from pasps.cli.exit_codes import NotRunningError
 from pasps.clock import Clock, SystemClock
 from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
 from pasps.topology.verbs import error_of
 
+_T = TypeVar("_T")
+
+ANSWER_SECONDS = 10.0
 SUBMIT_SECONDS = 180.0
 """From the end of the upload: the master imports the topology before it answers."""
 _MOST_REDIRECTS = 4
@@ -28,6 +29,82 @@ _VARIABLE = "PASPS_MASTER"
 _PORTS = {"http": 80, "https": 443}
 _OTHER_WAY = "give an address of the leader that can be reached from here, or ask again when another has taken over"
 _HEALTH = "/healthz"
+
+
+# ---- what they tell
+
+LIVING = ("starting", "waiting", "running", "inactive", "draining", "lost")
+"""States that may go on to another; the others are ended and failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyView:
+    """One that was submitted. `detail` says what it waits for, or why it failed; `submitted` is seconds since the epoch.
+
+    `driver` is the record of the process that holds it, None before there is one; `workers` None: as the cluster decides.
+    """
+
+    name: str
+    state: str
+    detail: str | None = None
+    workers: int | None = None
+    submitted: float = 0.0
+    epoch: int = 0
+    driver: Mapping[str, Any] | None = None
+    desired: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.state not in LIVING
+
+    @property
+    def host(self) -> str:
+        """Where its driver runs; empty when it has none."""
+        return "" if self.driver is None else str(self.driver.get("host", ""))
+
+    @property
+    def policy(self) -> str | None:
+        """Who decides on its replicas; None when its driver has not said yet."""
+        return None if self.driver is None else self.driver.get("policy") or None
+
+    @property
+    def process(self) -> str:
+        """Where its driver runs, for people."""
+        return "-" if self.driver is None else f"{self.driver.get('pid')} on {self.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTopology:
+    """One that is over; `summary` is that of `pasps run --json`, None when nobody could make one."""
+
+    name: str
+    ended: float | None = None
+    submitted: float | None = None
+    summary: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What a master says of a package that it took."""
+
+    name: str
+    workers: int | None = None
+
+
+def read(value: Any, kind: type[_T], what: str) -> _T:
+    """A record out of what came as JSON.
+
+    Raises:
+        ProtocolError: it is something else; begins with `what`.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"{what}: expected {kind}, perhaps it is of another version of pasps: {error}") from error
+
+
+# ---- asking them
 
 
 class MasterAwayError(BrokenError):

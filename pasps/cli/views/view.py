@@ -1,4 +1,4 @@
-"""What is shown of a run: plain lines for logs and pipes, JSON lines for programs. The live view is in `live_view`.
+"""What is shown of a run: plain lines for logs and pipes, JSON lines for programs. The live view is in `live_view`; see `choose_view`.
 
 A JSON line is an object with `type` "progress" or, once, at the end, "summary". Both have `run_dir`, the fields of `Frame`, and
 `components`, by name, with those of `ComponentFrame`; times in seconds, null for what is not known. The summary adds `topology`,
@@ -9,17 +9,19 @@ those that were `called_off`), and `reports`, the last errors: `component`, `tas
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any, Protocol, Self, TextIO
+from typing import Any, Protocol, Self, TextIO, cast
 
-from pasps.cli.elastic_lines import elastic_words
-from pasps.cli.frame import Frame
-from pasps.cli.outcome import Outcome
-from pasps.cli.output import Diverted
-from pasps.cli.summary import summary_text
+from pasps.cli.views.elastic_lines import elastic_words
+from pasps.cli.views.frame import Frame
+from pasps.cli.views.outcome import Outcome
+from pasps.cli.views.output import Diverted
+from pasps.cli.views.summary import summary_text
 from pasps.cli.words import clock_text, count_text, rate_text, seconds_text, share_text
 
 
@@ -150,3 +152,14 @@ def plain_line(frame: Frame) -> str:
         # not all that is told is counted: what happened to a worker as a whole is no component's exception
         bolts.append((f"errors {frame.errors:,}, the last " if frame.errors else "last error ") + frame.last_error)
     return "  ".join(parts) + " | " + " | ".join(bolts)
+
+
+def choose_view(title: str, run_dir: str, *, as_json: bool, no_tty: bool) -> View:
+    """The view for what was asked, and for what standard output is."""
+    if as_json:
+        return JsonView(run_dir)
+    if no_tty or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return PlainView()
+    # rich, which takes longer than the rest
+    live_view = importlib.import_module("pasps.cli.views.live_view")
+    return cast("View", live_view.LiveView(title))

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FrameType
 
 from pasps.cli import exit_codes
-from pasps.cli.job_progress import SparkProgress
+from pasps.cli.jobs.job_progress import SparkProgress
+from pasps.cli.jobs.spark_options import add_spark_options, conf_of
 from pasps.cli.options import add_json, at_least_one, describe
-from pasps.cli.spark_options import add_spark_options, conf_of
 from pasps.cli.words import rate_text
 from pasps.data.build_request import MOST_KEYS, MOST_STEPS, BuildRequest, check
 from pasps.data.build_summary import Summary
@@ -74,7 +74,7 @@ _JAVA = {
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_traces_build(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     describe(parser, f"{_WHAT}\n\n{_formats()}", _EXAMPLES, _CODES)
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where the records are")

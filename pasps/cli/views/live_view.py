@@ -11,11 +11,11 @@ from rich.console import Console, ConsoleDimensions
 from rich.live import Live
 from rich.text import Text
 
-from pasps.cli.elastic_lines import Trail, elastic_lines
-from pasps.cli.frame import ComponentFrame, Frame
-from pasps.cli.outcome import Outcome
-from pasps.cli.output import Diverted, LineCatcher
-from pasps.cli.summary import blocking_lines, summary_text
+from pasps.cli.views.elastic_lines import Trail, elastic_lines
+from pasps.cli.views.frame import ComponentFrame, Frame
+from pasps.cli.views.outcome import Outcome
+from pasps.cli.views.output import Diverted, LineCatcher
+from pasps.cli.views.summary import blocking_lines, summary_text
 from pasps.cli.words import clock_text, count_text, rate_text, seconds_text, share_text
 
 _COLUMNS = ("component", "emitted/s", "executed/s", "queued", "active", "execute", "busy", "failed", "errors")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pasps.cli import exit_codes
-from pasps.cli.frame import Frame
+from pasps.cli.views.frame import Frame
 from pasps.control.decision_log import Restarts
 from pasps.topology.controller import ErrorReport
 

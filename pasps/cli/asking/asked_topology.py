@@ -1,0 +1,295 @@
+"""A topology that can be asked: one of a `pasps run` of this machine over its control socket, one of a cluster over its masters.
+
+Blocks its caller, never longer than it said. `which_run` finds it, the commands ask it.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import threading
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from pasps.cli.asking.http_exchange import LostError
+from pasps.cli.asking.master_client import ANSWER_SECONDS, MasterClient, TopologyView
+from pasps.cli.exit_codes import NotRunningError
+from pasps.cli.words import moment
+from pasps.clock import Clock, Deadline, SystemClock
+from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.run_directory import SUMMARY_NAME
+from pasps.topology.run_list import KnownRun, run_in
+from pasps.topology.run_record import RunState
+from pasps.topology.verbs import result_of
+
+
+class EndedMeanwhileError(BrokenError):
+    """The run is gone, or closed the connection before it had answered."""
+
+
+class AskedTopology(Protocol):
+    """A context manager."""
+
+    name: str
+    place: str
+    """Its run directory, or its address at a master."""
+    passing: tuple[type[PaspsError], ...]
+    """Errors of `call` after which another call may do: whoever only watches goes on."""
+
+    @property
+    def known(self) -> KnownRun | TopologyView:
+        """What was known of it when it was found."""
+
+    def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
+        """The result of a verb; None as `seconds` waits without end.
+
+        Raises:
+            TimeoutExpiredError: no answer in time. What was asked for may still happen.
+            EndedMeanwhileError: it ended.
+            PaspsError: what it answered, or why it cannot be asked.
+        """
+
+    def wait_until_over(self) -> None:
+        """After its last answer: a few seconds at most, until others see too that it ended."""
+
+    def how_it_ended(self) -> str:
+        """What is known of the end of one that is over."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+# ---- of this machine
+
+_MOST_ANSWER_BYTES = 64 << 20
+_WAIT_SECONDS, _MOST_WAITS = 0.05, 100
+
+
+class LocalTopology:
+    """See `AskedTopology`. One connection, made when it is needed."""
+
+    passing: tuple[type[PaspsError], ...] = ()
+
+    def __init__(self, run: KnownRun, clock: Clock | None = None) -> None:
+        self.known = run
+        self.name = run.record.name
+        self.place = str(run.directory)
+        self._clock = clock or SystemClock()
+        self._socket: socket.socket | None = None
+
+    def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
+        """See `AskedTopology`."""
+        deadline = Deadline(self._clock, seconds)
+        request = msgspec.json.encode({"verb": verb, "arguments": dict(arguments or {})}) + b"\n"
+        try:
+            answer = self._exchange(request, deadline)
+        except TimeoutError as late:
+            self.close()  # the answer may come still, and must not be taken for the next one
+            raise TimeoutExpiredError(f"{self._whose()} did not answer {verb!r} within {seconds:g} s: it is busy or stopped") from late
+        except OSError as error:
+            self.close()
+            raise EndedMeanwhileError(f"{self._whose()} cannot be reached, it has probably just ended: {error}") from error
+        return result_of(answer, self._whose())
+
+    def wait_until_over(self) -> None:
+        """See `AskedTopology`: the socket closes, and its process ends, a moment after it has answered."""
+        pause = threading.Event()
+        for _ in range(_MOST_WAITS):
+            try:
+                if run_in(self.known.directory).state.over:
+                    return
+            except InvalidError:
+                return
+            pause.wait(_WAIT_SECONDS)
+
+    def how_it_ended(self) -> str:
+        """See `AskedTopology`."""
+        return how_it_ended(run_in(self.known.directory))
+
+    def close(self) -> None:
+        """End the connection; the next call makes another. More calls do nothing."""
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            with suppress(OSError):
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _exchange(self, request: bytes, deadline: Deadline) -> bytes:
+        if self._socket is None:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.settimeout(_left(deadline))
+            self._socket.connect(self.known.record.socket)
+        self._socket.settimeout(_left(deadline))
+        self._socket.sendall(request)
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            if len(answer) > _MOST_ANSWER_BYTES:
+                raise ProtocolError(f"{self._whose()} answered with more than {_MOST_ANSWER_BYTES} bytes")
+            self._socket.settimeout(_left(deadline))
+            part = self._socket.recv(1 << 18)
+            if not part:
+                raise ConnectionResetError("it closed the connection")
+            answer += part
+        return bytes(answer)
+
+    def _whose(self) -> str:
+        return f"topology {self.name!r} (process {self.known.record.pid})"
+
+
+def _left(deadline: Deadline) -> float | None:
+    left = deadline.remaining()
+    if left == 0.0:
+        raise TimeoutError
+    return left
+
+
+def how_it_ended(run: KnownRun) -> str:
+    """What is known of the end of a run that is over."""
+    if run.state is RunState.LOST:
+        return f"its process {run.record.pid} is gone without a word; what it left is in {run.directory}"
+    ended = "" if run.record.ended is None else f" at {moment(run.record.ended)}"
+    summary = run.directory / SUMMARY_NAME
+    return f"it ended{ended}; see {summary}" if summary.is_file() else f"it broke off{ended}; what it left is in {run.directory}"
+
+
+# ---- of a cluster
+
+_IN_ANY_STATE = ("activate", "deactivate", "kill")
+"""What the masters keep as an intent, also of a topology that does not run yet."""
+
+
+class ClusterTopology:
+    """See `AskedTopology`. A driver that died is started again, so most errors pass."""
+
+    passing: tuple[type[PaspsError], ...] = (BrokenError, BusyError)
+
+    def __init__(self, client: MasterClient, view: TopologyView) -> None:
+        self.client = client
+        self.known = view
+        self.name = view.name
+        self.place = f"{client.url}/v1/topologies/{view.name}"
+        self._was_asked = False
+
+    def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
+        """See `AskedTopology`."""
+        if not self._was_asked and verb not in _IN_ANY_STATE:
+            self._check_it_can_answer()
+        self._was_asked = True
+        try:
+            return self.client.call(self.name, verb, arguments, seconds)
+        except NotRunningError as gone:
+            raise EndedMeanwhileError(f"topology {self.name!r} has just ended: {gone}") from gone
+        except LostError as lost:
+            if verb != "kill":
+                raise
+            # the intent is kept before anything else is done
+            raise LostError(f"{lost}; it was most likely told to end, and `pasps list` shows when it is gone") from lost
+
+    def wait_until_over(self) -> None:
+        """See `AskedTopology`: a master answers when it is."""
+
+    def how_it_ended(self) -> str:
+        """See `AskedTopology`."""
+        try:
+            ended = [view for view in self.client.ended() if view.name == self.name]
+        except PaspsError as error:
+            return f"it ended; more is not known: {error}"
+        if not ended or ended[-1].ended is None:
+            return "it ended"
+        return f"it ended at {moment(ended[-1].ended)}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def _check_it_can_answer(self) -> None:
+        """What does not run yet, or not any more, is said with its reason."""
+        state, detail = self.known.state, self.known.detail or "no reason is known"
+        if state == "waiting":
+            raise BusyError(f"topology {self.name!r} waits in the cluster: {detail}; `pasps list` shows what runs there")
+        if state == "failed":
+            raise BrokenError(f"topology {self.name!r} could not start: {detail}; remove it with `pasps kill {self.name}`")
+        if state == "lost":
+            raise BusyError(f"topology {self.name!r} has no driver now: {detail}; try again in a moment")
+        if state == "starting":
+            raise BusyError(f"topology {self.name!r} is still starting in the cluster; try again in a moment")
+        if state == "ended":
+            raise NotRunningError(f"topology {self.name!r} does not run any more; {self.how_it_ended()}")
+
+
+# ---- the files that it keeps of itself where its driver runs
+
+PART_SECONDS = 60.0
+_MOST_PART_BYTES = 16 << 20
+_TRIES = 3
+
+
+def fetch_run_files(topology: ClusterTopology, directory: Path) -> None:
+    """Write them into `directory`, which exists, as they are now, part by part. Blocks for as long as so much takes.
+
+    Raises:
+        ProtocolError: they are not what files of a run are.
+        PaspsError: what the topology answered.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            for name, about in _listed(topology).items():
+                _fetch(topology, about, directory / name)
+            return
+        except BusyError:  # one was replaced meanwhile
+            if not left:
+                raise
+
+
+def _listed(topology: ClusterTopology) -> dict[str, Mapping[str, int]]:
+    told = topology.call("files", seconds=PART_SECONDS)
+    files = told.get("files") if isinstance(told, Mapping) else None
+    if not isinstance(files, Mapping) or not all(_is_file(about) for about in files.values()):
+        raise ProtocolError(f"topology {topology.name!r} answered `files` with something else: {told!r:.200}")
+    for name in files:
+        # it comes from another machine, and is to stay in this directory
+        if not name or name.startswith(".") or Path(name).name != name or "\0" in name:
+            raise ProtocolError(f"topology {topology.name!r} has a file {name!r}; expected a plain name")
+    return dict(files)
+
+
+def _is_file(about: Any) -> bool:
+    return isinstance(about, Mapping) and all(isinstance(about.get(name), int) for name in ("id", "bytes"))
+
+
+def _fetch(topology: ClusterTopology, about: Mapping[str, int], target: Path) -> None:
+    try:
+        with target.open("wb") as file:
+            while file.tell() < about["bytes"]:
+                part = _part(topology, about["id"], file.tell())
+                if not part:  # it has become shorter
+                    return
+                file.write(part)
+    except OSError as error:
+        raise BrokenError(f"{target} cannot be written: {error.strerror}") from error
+
+
+def _part(topology: ClusterTopology, id: int, offset: int) -> bytes:
+    told = topology.call("file", {"id": id, "offset": offset}, PART_SECONDS)
+    try:
+        unpacking = zlib.decompressobj()
+        part = unpacking.decompress(base64.b64decode(told["content"], validate=True), _MOST_PART_BYTES)
+        if not unpacking.eof:
+            raise ValueError(f"expected a part of at most {_MOST_PART_BYTES} bytes")
+        return part
+    except (KeyError, TypeError, ValueError, zlib.error) as error:  # what is no base64 is a ValueError
+        raise ProtocolError(f"topology {topology.name!r} answered `file` with something else: {error}") from error
