@@ -48,8 +48,10 @@ def test_importing_pasps_loads_nothing_optional() -> None:
         (
             "import pasps.daemons.worker_process",
             "pasps.runtime.worker",
-            ("pasps.control", "pasps.cluster", "pasps.daemons.topology_master"),
+            ("pasps.control", "pasps.cluster", "pasps.daemons.topology_master", "psutil"),
         ),
+        ("import pasps.daemons.spark_worker", "pasps.runtime.worker", ("pasps.daemons.topology_master", "psutil")),
+        ("import pasps.cli.main", "pasps.cli.main", ("asyncio", "psutil")),
         ("import pasps; pasps.LocalCluster", "pasps.daemons.topology_master", ("pasps.runtime", "pasps.groupings")),
     ],
 )
