@@ -74,7 +74,7 @@ docs-test: $(VENV)/.dev ## run the examples in docs/ (part of `make test`)
 
 # the tests with a real ZooKeeper and a real Spark need it; nothing else does
 java: $(VENV)/.dev ## install a Java runtime with apt-get when there is none
-	@$(BIN)/python -c 'from pasps.cluster.java import find_java; find_java()' 2>/dev/null || { \
+	@$(BIN)/python -c 'from pasps.cluster.launch.java import find_java; find_java()' 2>/dev/null || { \
 		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 			echo "installing a Java runtime"; \
 			export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && for jre in openjdk-17-jre-headless default-jre-headless; do \

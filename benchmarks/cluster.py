@@ -26,8 +26,8 @@ from benchmarks.in_cluster.submitted import SPARK_CORES, SPARK_WORKERS, Unfinish
 from benchmarks.matrix import MODES, Subject, options_for
 from benchmarks.measure import Measurement, measure
 from benchmarks.options import Options
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
 from pasps.errors import PaspsError
 
 _PEER = "pasps-"

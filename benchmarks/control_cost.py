@@ -24,8 +24,8 @@ from benchmarks.report import table
 from pasps import Bolt, LocalCluster, TopologyBuilder, Tuple
 from pasps.api.blueprint import Blueprint
 from pasps.control.settings import ElasticSettings
-from pasps.daemons.elastic import ElasticConfig
 from pasps.spouts import TraceSpout
+from pasps.topology.elastic import ElasticConfig
 
 AIM_PERCENT = 1.0
 _SETTLE_SECONDS = 3.0

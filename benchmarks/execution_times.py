@@ -24,8 +24,6 @@ from pasps import Blueprint, LocalCluster, TopologyBuilder
 from pasps.api.blueprint import ComponentPlan
 from pasps.cli.words import seconds_text, table
 from pasps.clock import SystemClock
-from pasps.daemons.event_loop import new_event_loop
-from pasps.daemons.step_loop import StepLoop
 from pasps.data.et_benchmark import Plan, Watcher, benchmark
 from pasps.data.et_pass import Pace
 from pasps.data.et_sample import Limits, take_sample
@@ -33,6 +31,8 @@ from pasps.data.et_spark import CONF, Here, SparkPasses
 from pasps.data.et_worker import Machinery
 from pasps.data.spark import spark_session
 from pasps.metrics import ComponentStats
+from pasps.worker.event_loop import new_event_loop
+from pasps.worker.step_loop import StepLoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,8 +37,8 @@ from pasps.errors import EndOfInput, PaspsError
 from pasps.metrics import Stats
 
 if typing.TYPE_CHECKING:
-    from pasps.daemons.local_cluster import LocalCluster, RunningTopology
-    from pasps.daemons.workforce import WorkerInfo
+    from pasps.topology.local_cluster import LocalCluster, RunningTopology
+    from pasps.topology.workforce import WorkerInfo
 
 __all__ = [
     "BatchBolt",
@@ -67,14 +67,14 @@ __all__ = [
 ]
 
 _OF_WHO_RUNS_TOPOLOGIES = {
-    "LocalCluster": "pasps.daemons.local_cluster",
-    "RunningTopology": "pasps.daemons.local_cluster",
-    "WorkerInfo": "pasps.daemons.workforce",
+    "LocalCluster": "pasps.topology.local_cluster",
+    "RunningTopology": "pasps.topology.local_cluster",
+    "WorkerInfo": "pasps.topology.workforce",
 }
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Import it when it is first asked for: every worker imports this package, and needs neither masters nor policies."""
+    """Import it when it is first asked for: every worker imports this package, and needs neither controllers nor policies."""
     if name not in _OF_WHO_RUNS_TOPOLOGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(_OF_WHO_RUNS_TOPOLOGIES[name]), name)

@@ -27,7 +27,7 @@ PaspsError
     ├── MissingJavaError, MissingSparkError   not on this machine (cluster/java)
     ├── AwayError           Redis cannot be reached, or did not do it (connectors/redis_group)
     ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/zookeeper_server)
-    └── ClusterStartError       a part of the development cluster did not come up (daemons/dev/bring_up)
+    └── ClusterStartError       a part of the development cluster did not come up (cluster/dev/bring_up)
 
 Those with a module behind them stand there; `cli` and `daemons` have a few more below these, for themselves.
 

@@ -20,8 +20,8 @@ from benchmarks.in_cluster.run_here import FILE
 from benchmarks.options import Options, inherited, records_directory
 from pasps.cli.find_run import NotRunningError
 from pasps.cli.master_client import ClusterAddress, MasterClient
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.package.make import PackageRequest, build_package
 
 SPARK_WORKERS, SPARK_CORES = 2, 4
 _MOST_SECONDS = 50.0

@@ -18,9 +18,9 @@ import psutil
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from pasps.cli.master_client import ClusterAddress, MasterClient
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
 
 NAME = "counted"

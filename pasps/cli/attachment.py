@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pasps.daemons.local_cluster import RunningTopology
-from pasps.daemons.run_directory import RunDirectory
-from pasps.daemons.topology_verbs import TopologyVerbs
+from pasps.topology.local_cluster import RunningTopology
+from pasps.topology.run_directory import RunDirectory
+from pasps.topology.topology_verbs import TopologyVerbs
 
 
 class Attachment(Protocol):
@@ -16,7 +16,7 @@ class Attachment(Protocol):
     def started(self, running: RunningTopology, verbs: TopologyVerbs, directory: RunDirectory) -> None:
         """The topology was submitted and its socket answers; its spouts do not emit yet. Once, on the main thread.
 
-        Verbs are added on the event loop's behalf here; `running.on_master` runs what has to be there. It ends with the topology.
+        Verbs are added on the event loop's behalf here; `running.on_controller` runs what has to be there. It ends with the topology.
         """
 
     def frame_extra(self) -> Mapping[str, Any] | None:

@@ -14,10 +14,10 @@ from typing import Any
 from pasps.cli import exit_codes
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.words import table
-from pasps.daemons.dev.wanted import CORES, WORKERS, Wanted
-from pasps.daemons.dev_cluster import START_SECONDS, DevCluster, PartStatus
-from pasps.daemons.run_list import base_directory
+from pasps.cluster.dev.dev_cluster import START_SECONDS, DevCluster, PartStatus
+from pasps.cluster.dev.wanted import CORES, WORKERS, Wanted
 from pasps.errors import BrokenError
+from pasps.topology.run_list import base_directory
 
 _WHAT = """\
 A real cluster on this machine, on loopback, for development: ZooKeeper, Spark's master and workers, the predictor, and a pasps

@@ -11,9 +11,9 @@ from typing import Any, Self
 import msgspec
 
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.daemons.run_list import KnownRun
-from pasps.daemons.verbs import result_of
 from pasps.errors import BrokenError, ProtocolError, TimeoutExpiredError
+from pasps.topology.run_list import KnownRun
+from pasps.topology.verbs import result_of
 
 ANSWER_SECONDS = 10.0
 MOST_ANSWER_BYTES = 64 << 20

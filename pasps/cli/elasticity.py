@@ -15,14 +15,14 @@ from pasps.control.et_file import et_path, load_execution_times
 from pasps.control.explain import explained
 from pasps.control.policies import policy_named
 from pasps.control.settings import ElasticSettings
-from pasps.daemons.companion import ElasticView
-from pasps.daemons.elastic import ElasticConfig, checked_policy
-from pasps.daemons.local_cluster import RunningTopology
-from pasps.daemons.run_directory import PREDICTOR_LOG_NAME, RunDirectory
-from pasps.daemons.topology_master import TopologyMaster
-from pasps.daemons.topology_verbs import TopologyVerbs
 from pasps.report.run_files import Log
 from pasps.simulation.forecasters import check_served
+from pasps.topology.companion import ElasticView
+from pasps.topology.controller import TopologyController
+from pasps.topology.elastic import ElasticConfig, checked_policy
+from pasps.topology.local_cluster import RunningTopology
+from pasps.topology.run_directory import PREDICTOR_LOG_NAME, RunDirectory
+from pasps.topology.topology_verbs import TopologyVerbs
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ class Elasticity:
             records: Log[Record] = Log(directory.path, "decisions", decision_log.read)
             return await asyncio.to_thread(explained, records, bolt, at)
 
-        async def join(master: TopologyMaster) -> None:
+        async def join(master: TopologyController) -> None:
             verbs.add("explain", explain)
             self._view = master.elastic.view if master.elastic is not None else None
 
-        running.on_master(join)
+        running.on_controller(join)
 
     def frame_extra(self) -> Mapping[str, Any] | None:
         """See `Attachment`."""

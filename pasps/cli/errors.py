@@ -12,8 +12,8 @@ from pasps.cli import exit_codes
 from pasps.cli.find_run import moment
 from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe
-from pasps.daemons.topology_master import ErrorReport
-from pasps.daemons.tracebacks import without_our_frames
+from pasps.topology.controller import ErrorReport
+from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
 Shows the last exceptions of your code with their tracebacks, and workers that died, the oldest first. A run keeps a thousand;

@@ -20,8 +20,6 @@ from pasps.cli.spark_options import add_spark_options, conf_of
 from pasps.cli.topology_file import add_file, add_package, request_of
 from pasps.clock import SystemClock
 from pasps.control.et_file import et_path
-from pasps.daemons.event_loop import new_event_loop
-from pasps.daemons.step_loop import StepLoop
 from pasps.data.et_benchmark import Plan, benchmark
 from pasps.data.et_events import EventFile, event_files, read_events
 from pasps.data.et_pass import Pace
@@ -30,6 +28,8 @@ from pasps.data.et_spark import CONF, SparkPasses
 from pasps.data.et_worker import Machinery
 from pasps.data.spark import spark_session
 from pasps.errors import InvalidError
+from pasps.worker.event_loop import new_event_loop
+from pasps.worker.step_loop import StepLoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,13 +14,13 @@ from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.cli import exit_codes
 from pasps.cli.words import seconds_text, share_text, table
 from pasps.control.et_file import EtFile, OperatorTimes, put_in_place, write_execution_times
-from pasps.daemons.tracebacks import without_our_frames
 from pasps.data.et_benchmark import Measured, Watcher
 from pasps.data.et_events import EventFile
 from pasps.data.et_rows import Rows
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import VARIES
 from pasps.errors import BrokenError
+from pasps.worker.tracebacks import without_our_frames
 
 _HEAD = ("bolt", "runs", "tuples", "et", "mean", "sd", "p50", "p95", "p99", "varies", "tuples out for each in")
 _LEFT = (0, 1, 10)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli.topology_file import load_here, missing_module
-from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.control.et_file import OperatorTimes, parse
-from pasps.daemons.load_file import FileError
 from pasps.data.et_spark import Code, Here, ship
 from pasps.data.spark import is_local
 from pasps.errors import InvalidError
+from pasps.topology.load_file import FileError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,9 +20,9 @@ from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import concerned, explained, replay
 from pasps.control.policies import policy_named
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs
 from pasps.errors import InvalidError
 from pasps.report.run_files import Log
+from pasps.topology.run_list import KnownRun, base_directory, known_runs
 
 _ABOUT = """\
 Prints why bolts have their replicas: the decision that gave them, with the numbers of each equation, what kept a bolt from

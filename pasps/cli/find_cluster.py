@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from pasps.cli.master_client import ClusterAddress, MasterClient
-from pasps.cluster.tokens import TOKEN_VARIABLE
-from pasps.daemons.dev.processes import ProcessRef
-from pasps.daemons.run_list import base_directory
+from pasps.cluster.dev.processes import ProcessRef
+from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import InvalidError
+from pasps.topology.run_list import base_directory
 
 MASTER_VARIABLE = "PASPS_MASTER"
 NO_CLUSTER = f"no cluster is known here; start one with `pasps cluster up`, or give its address with --master URL or {MASTER_VARIABLE}"

@@ -11,8 +11,8 @@ from pasps.cli.find_cluster import find_cluster
 from pasps.cli.find_run import NotRunningError, moment, run_of_directory
 from pasps.cli.find_topology import choose_view
 from pasps.cli.topology_view import EndedTopology, TopologyView
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs, run_in
 from pasps.errors import InvalidError, PaspsError
+from pasps.topology.run_list import KnownRun, base_directory, known_runs, run_in
 
 Past = ClusterTopology | KnownRun
 """One that a cluster has, or what one that ended there left on this machine."""

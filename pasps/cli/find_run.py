@@ -8,10 +8,10 @@ from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 
-from pasps.daemons.run_directory import SUMMARY_NAME
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs, run_in
-from pasps.daemons.run_record import FILE_NAME, RunState, host
 from pasps.errors import BusyError, InvalidError
+from pasps.topology.run_directory import SUMMARY_NAME
+from pasps.topology.run_list import KnownRun, base_directory, known_runs, run_in
+from pasps.topology.run_record import FILE_NAME, RunState, host
 
 
 class NotRunningError(InvalidError):

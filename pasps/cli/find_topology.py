@@ -14,8 +14,8 @@ from pasps.cli.find_run import NotRunningError, find_run, run_of_directory
 from pasps.cli.local_topology import LocalTopology
 from pasps.cli.master_client import MasterClient
 from pasps.cli.topology_view import TopologyView
-from pasps.daemons.run_list import KnownRun
 from pasps.errors import InvalidError, PaspsError
+from pasps.topology.run_list import KnownRun
 
 
 class AskedTopology(Protocol):

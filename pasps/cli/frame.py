@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pasps.daemons.status import ComponentShape, Status
-from pasps.daemons.topology_master import ErrorReport
 from pasps.metrics import ComponentStats, Stats
+from pasps.topology.controller import ErrorReport
+from pasps.topology.status import ComponentShape, Status
 
 WINDOW_SECONDS = 1.0
 

@@ -15,9 +15,9 @@ from pasps.cli.master_client import MasterClient
 from pasps.cli.options import add_json, add_master, describe
 from pasps.cli.topology_view import EndedTopology, TopologyView
 from pasps.cli.words import table
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs
-from pasps.daemons.run_record import host
 from pasps.errors import PaspsError
+from pasps.topology.run_list import KnownRun, base_directory, known_runs
+from pasps.topology.run_record import host
 
 _WHAT = """\
 Lists what `pasps run` runs: name, state (starting, running, inactive, draining), process, when it was started, workers,

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from pasps.cli.control_client import ANSWER_SECONDS, ControlClient
 from pasps.cli.find_run import how_it_ended
-from pasps.daemons.run_list import KnownRun, run_in
 from pasps.errors import InvalidError, PaspsError
+from pasps.topology.run_list import KnownRun, run_in
 
 _WAIT_SECONDS, _MOST_WAITS = 0.05, 100
 

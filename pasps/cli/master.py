@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pasps.cli import exit_codes
-from pasps.cluster.tokens import SIGNING_VARIABLE, TOKEN_VARIABLE, ZOOKEEPER_VARIABLE
-from pasps.daemons.master.settings import DEFAULT_PORT, LOOPBACK, Settings
-from pasps.daemons.run_list import base_directory
+from pasps.cluster.master.settings import DEFAULT_PORT, LOOPBACK, Settings
+from pasps.cluster.store.tokens import SIGNING_VARIABLE, TOKEN_VARIABLE, ZOOKEEPER_VARIABLE
+from pasps.topology.run_list import base_directory
 
 CURE = "pip install 'pasps[cluster]'"
 _NEEDED = ("fastapi", "kazoo", "uvicorn")
@@ -72,7 +72,7 @@ def master(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     # only a machine that runs a master needs what this module imports
-    importlib.import_module("pasps.daemons.master.serve").serve(settings, announce)
+    importlib.import_module("pasps.cluster.master.serve").serve(settings, announce)
     return exit_codes.OK
 
 

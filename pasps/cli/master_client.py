@@ -16,9 +16,9 @@ from pasps.cli.find_run import NotRunningError
 from pasps.cli.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
 from pasps.cli.topology_view import EndedTopology, Submitted, TopologyView, read
 from pasps.clock import Clock, SystemClock
-from pasps.cluster.tokens import TOKEN_VARIABLE
-from pasps.daemons.verbs import error_of
+from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.verbs import error_of
 
 SUBMIT_SECONDS = 180.0
 """From the end of the upload: the master imports the topology before it answers."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pasps.cli import exit_codes
 from pasps.cli.frame import Frame
 from pasps.control.decision_log import Restarts
-from pasps.daemons.topology_master import ErrorReport
+from pasps.topology.controller import ErrorReport
 
 
 class Ended(StrEnum):

@@ -11,7 +11,7 @@ from typing import cast
 from pasps.cli import exit_codes
 from pasps.cli.options import add_json, at_least_one, describe
 from pasps.cli.trace_rows import add_trace
-from pasps.daemons.predictor_process import CURE, TOKEN_VARIABLE, missing_packages
+from pasps.topology.predictor_process import CURE, TOKEN_VARIABLE, missing_packages
 
 _ABOUT = """\
 Becomes the service that forecasts the input: this very process, so that a signal to it reaches the service.

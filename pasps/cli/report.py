@@ -20,12 +20,12 @@ from pasps.cli.find_past import find_past
 from pasps.cli.options import add_json, add_master, describe
 from pasps.cli.run_files import fetch_run_files
 from pasps.cli.words import table as aligned
-from pasps.daemons.run_list import KnownRun, base_directory, known_runs
-from pasps.daemons.run_record import FILE_NAME
 from pasps.errors import InvalidError
 from pasps.report.definitions import BOLT_HEAD, bolt_rows, table
 from pasps.report.run_files import METRICS_NAME
 from pasps.report.write import Report, write_report
+from pasps.topology.run_list import KnownRun, base_directory, known_runs
+from pasps.topology.run_record import FILE_NAME
 
 _ABOUT = """\
 Makes a report of a run from the files that it leaves: one HTML page that needs nothing else, the same pictures as PNG, and

@@ -21,11 +21,11 @@ from pasps.cli.scaling import parse_scales
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.clock import SystemClock
-from pasps.daemons.load_file import load
-from pasps.daemons.local_cluster import worker_count
-from pasps.daemons.run_directory import About, RunDirectory
-from pasps.daemons.tracebacks import without_our_frames
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
+from pasps.topology.load_file import load
+from pasps.topology.local_cluster import worker_count
+from pasps.topology.run_directory import About, RunDirectory
+from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
 Runs the topology in a Python file on worker processes of this machine, until every spout has raised EndOfInput and

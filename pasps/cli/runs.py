@@ -13,7 +13,8 @@ from pasps.cli.find_run import moment, run_of_directory
 from pasps.cli.list import run_object
 from pasps.cli.options import add_json, describe
 from pasps.cli.words import table
-from pasps.daemons.run_list import (
+from pasps.errors import BrokenError, InvalidError
+from pasps.topology.run_list import (
     MOST_BYTES,
     MOST_DAYS,
     KnownRun,
@@ -25,7 +26,6 @@ from pasps.daemons.run_list import (
     release_run,
     remove_run,
 )
-from pasps.errors import BrokenError, InvalidError
 
 _WHAT = f"""\
 Lists the runs of this machine with what they take, the oldest first; keeps one for good, releases it again, or removes it.

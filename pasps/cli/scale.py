@@ -10,8 +10,8 @@ from typing import Any
 from pasps.cli import exit_codes
 from pasps.cli.find_topology import find_topology
 from pasps.cli.options import about_topology, add_json, add_master, describe
-from pasps.daemons.topology_verbs import SCALE_SECONDS
 from pasps.errors import InvalidError
+from pasps.topology.topology_verbs import SCALE_SECONDS
 
 _WHAT = """\
 Lets N replicas of a bolt work, while tuples flow: from 1 to the bolt's pool. Back when every worker routes by it. A bolt that

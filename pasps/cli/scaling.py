@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pasps.api.blueprint import Blueprint
-from pasps.daemons.topology_verbs import check_scale
 from pasps.errors import InvalidError
+from pasps.topology.topology_verbs import check_scale
 
 
 def parse_scales(texts: Iterable[str], blueprint: Blueprint) -> dict[str, int]:

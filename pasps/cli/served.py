@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from pasps.cli.stop import StopRequest
 from pasps.clock import Clock, Deadline
-from pasps.daemons.control_socket import ControlSocket
-from pasps.daemons.local_cluster import RunningTopology
-from pasps.daemons.run_directory import RunDirectory
-from pasps.daemons.topology_master import TopologyMaster
-from pasps.daemons.topology_verbs import TopologyVerbs
 from pasps.errors import BrokenError
+from pasps.topology.control_socket import ControlSocket
+from pasps.topology.controller import TopologyController
+from pasps.topology.local_cluster import RunningTopology
+from pasps.topology.run_directory import RunDirectory
+from pasps.topology.topology_verbs import TopologyVerbs
 
 _log = logging.getLogger(__name__)
 
@@ -36,13 +36,13 @@ class Served:
         self._summary.set_result(summary)
 
     def __enter__(self) -> Self:
-        self._running.on_master(self._open)
+        self._running.on_controller(self._open)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._running.on_master(lambda _: self._socket.close())
+        self._running.on_controller(lambda _: self._socket.close())
 
-    async def _open(self, master: TopologyMaster) -> None:
+    async def _open(self, master: TopologyController) -> None:
         self.verbs = TopologyVerbs(master, self._directory, self._kill)
         master.restarts.tell = self._directory.note
         try:

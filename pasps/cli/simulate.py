@@ -21,8 +21,8 @@ from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
 from pasps.clock import SystemClock
-from pasps.cluster.cores import usable_cores
-from pasps.cluster.package import PackageRequest
+from pasps.cluster.launch.cores import usable_cores
+from pasps.cluster.package.make import PackageRequest
 from pasps.config import OPTIONS_PREFIX, check, merged, parse_option
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
@@ -33,9 +33,6 @@ from pasps.control.policies.q_table import read as read_table
 from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
-from pasps.daemons.run_directory import About, RunDirectory
-from pasps.daemons.run_list import base_directory
-from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError
 from pasps.report.run_files import RunFiles
 from pasps.simulation.arrivals import Arrivals
@@ -45,6 +42,9 @@ from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
 from pasps.simulation.training import PASSES, train
+from pasps.topology.run_directory import About, RunDirectory
+from pasps.topology.run_list import base_directory
+from pasps.topology.run_record import RunState
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,

@@ -14,9 +14,9 @@ from pasps.cli.options import about_topology, add_json, add_topology, describe
 from pasps.cli.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
 from pasps.cli.topology_view import TopologyView
 from pasps.cli.words import clock_text
-from pasps.daemons.run_list import KnownRun
-from pasps.daemons.status import Status, status_from
-from pasps.daemons.worker_link import brief
+from pasps.topology.run_list import KnownRun
+from pasps.topology.status import Status, status_from
+from pasps.topology.worker_link import brief
 
 _WHAT = "Shows the counters of a topology since it was started. Gives up after 10 seconds when the run does not answer."
 

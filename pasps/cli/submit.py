@@ -19,11 +19,11 @@ from pasps.cli.master_client import MasterClient
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import Clock, SystemClock
-from pasps.cluster.package import PackageRequest, build_package
+from pasps.cluster.driver.load_package import check_paths
+from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.control.policies import inlined
-from pasps.daemons.load_file import FileError
-from pasps.daemons.load_package import check_paths
 from pasps.errors import InvalidError
+from pasps.topology.load_file import FileError
 
 _WHAT = """\
 Ships a topology to a cluster: its file, the modules it imports from beside it, its execution times, and what the options name.

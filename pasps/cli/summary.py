@@ -8,9 +8,9 @@ from pasps.cli.frame import Frame
 from pasps.cli.outcome import Ended, Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
 from pasps.control.decision_log import Restarts
-from pasps.daemons.topology_master import ErrorReport
-from pasps.daemons.tracebacks import without_our_frames
 from pasps.metrics import blocks_text
+from pasps.topology.controller import ErrorReport
+from pasps.worker.tracebacks import without_our_frames
 
 MOST_ERRORS = 3
 INCOMPLETE = "incomplete a live worker did not answer in time, so its numbers are those that it told last"

@@ -18,14 +18,14 @@ from pasps.cli.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
 from pasps.control.statistics import left_over
-from pasps.daemons.elastic import ElasticConfig
-from pasps.daemons.local_cluster import LocalCluster, RunningTopology
-from pasps.daemons.run_directory import RunDirectory
-from pasps.daemons.run_record import RunState
-from pasps.daemons.status import shapes
-from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import DrainTimeoutError
 from pasps.metrics import Stats
+from pasps.topology.controller import TopologyController
+from pasps.topology.elastic import ElasticConfig
+from pasps.topology.local_cluster import LocalCluster, RunningTopology
+from pasps.topology.run_directory import RunDirectory
+from pasps.topology.run_record import RunState
+from pasps.topology.status import shapes
 
 _LONGEST_WAIT = 0.1
 """Seconds after which a signal that asks for a drain is seen at the latest."""
@@ -127,7 +127,7 @@ class _Supervisor:
             left = deadline.remaining()
             wait = min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)
             # a worker that cannot live is shown, and what is well goes on: whoever watches decides when to end it
-            if self._running.on_master(lambda master, wait=wait: master.wait_finished(wait, heed=False)):  # type: ignore[misc]
+            if self._running.on_controller(lambda master, wait=wait: master.wait_finished(wait, heed=False)):  # type: ignore[misc]
                 return Ended.FINISHED
 
     def _drain(self) -> dict[str, int]:
@@ -141,7 +141,7 @@ class _Supervisor:
         def work() -> None:
             try:
                 # for good, unlike `RunningTopology.drain`
-                self._running.on_master(lambda master: master.drain(drain_by.remaining() or 0.0, finish=True))
+                self._running.on_controller(lambda master: master.drain(drain_by.remaining() or 0.0, finish=True))
             except DrainTimeoutError as error:
                 left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
@@ -180,7 +180,7 @@ class _Supervisor:
         workers = self._running.workers
         self._stats = self._running.stats()
         errors, troubles = self._running.errors, self._running.troubles
-        self._lost, self._restarts, restarting = self._running.on_master(_ended_workers)
+        self._lost, self._restarts, restarting = self._running.on_controller(_ended_workers)
         self._frame = self._frames.next(self._stats, len(workers), errors, self._attachment.frame_extra(), troubles, restarting)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
@@ -200,6 +200,6 @@ class _Supervisor:
                 os.kill(worker.pid, signal.SIGKILL)
 
 
-async def _ended_workers(master: TopologyMaster) -> tuple[int, Restarts, str]:
+async def _ended_workers(master: TopologyController) -> tuple[int, Restarts, str]:
     """How many died, how often all were started anew, and what is done for that now."""
     return master.lost, master.restarts.so_far, master.restarts.under_way

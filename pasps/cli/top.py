@@ -13,8 +13,8 @@ from pasps.cli.frame import Frames
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
 from pasps.cli.view import View
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.daemons.status import status_from
 from pasps.errors import ClosedError, TimeoutExpiredError
+from pasps.topology.status import status_from
 
 _WHAT = """\
 Shows what a topology does now, as `pasps run` does in its own terminal, until it ends or until Ctrl-C."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pasps.cli.options import given_options
-from pasps.cluster.package import PackageRequest
-from pasps.daemons.load_file import load
+from pasps.cluster.package.make import PackageRequest
+from pasps.topology.load_file import load
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:

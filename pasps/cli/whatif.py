@@ -27,7 +27,6 @@ from pasps.control.policies import Policy, policy_named
 from pasps.control.policies.options import GENERAL
 from pasps.control.settings import ElasticSettings, RestartSettings, usual_interval
 from pasps.control.situation import PolicySettings, Situation
-from pasps.daemons.run_list import KnownRun, base_directory
 from pasps.errors import ConfigError, InvalidError
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_facts import interval_of
@@ -36,6 +35,7 @@ from pasps.simulation.forecasters import check_model
 from pasps.simulation.graph import graph_of_run, with_pools
 from pasps.simulation.recorded import Difference, differences, input_of, mean_active, replicas_of
 from pasps.simulation.run import Order, Simulated
+from pasps.topology.run_list import KnownRun, base_directory
 
 _ABOUT = """\
 Takes what a run was given (its input by the second, what its bolts took, their pools) and shows what another policy, forecast,

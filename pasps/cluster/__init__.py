@@ -1,1 +1,1 @@
-"""What surrounds workers: how they are started and watched."""
+"""What a cluster adds: a store, packages, Spark, the driver of each topology, the master of all, and a whole cluster on one machine."""

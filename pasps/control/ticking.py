@@ -26,7 +26,7 @@ _EARLY = 0.5
 
 
 class StatsSource(Protocol):
-    """Where snapshots come from: a master's workers, or a model of them."""
+    """Where snapshots come from: a controller's workers, or a model of them."""
 
     async def stats(self) -> Stats:
         """A snapshot as of now. May take a while; raises PaspsError when there is none, and the tick is left out."""

@@ -31,7 +31,7 @@ _TICKS = "topology.tick.tuple.freq.secs"
 
 
 class Steps(Protocol):
-    """Steps a worker on an event loop; `pasps.daemons.step_loop.StepLoop`."""
+    """Steps a worker on an event loop; `pasps.worker.step_loop.StepLoop`."""
 
     def drive(self, worker: Worker) -> None:
         """The worker to step, from the next `wake` on."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pasps.cluster.java import MissingSparkError, find_java, spark_home
+from pasps.cluster.launch.java import MissingSparkError, find_java, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

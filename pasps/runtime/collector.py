@@ -222,7 +222,7 @@ Chunk = tuple[Port, list[Row], list[Any] | None]
 EmitNow = Callable[[Port, Row, Any, list[Delivery]], None]
 
 _MOST_WHOLE = 2**63 - 1
-"""The largest number that reaches the master."""
+"""The largest number that reaches the controller."""
 
 
 def whole_number(value: Any) -> int | None:

@@ -12,8 +12,8 @@ from pasps.control import decision_log, run_log
 from pasps.control.decision_log import Record
 from pasps.control.run_log import Sample
 from pasps.control.settings import ElasticSettings
-from pasps.daemons.elastic import ElasticConfig
 from pasps.spouts import TraceSpout
+from pasps.topology.elastic import ElasticConfig
 from tests.integration.running import config
 
 WAIT_SECONDS = 0.01

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pasps.daemons.run_record import write_json
-from pasps.daemons.verbs import json_ready
 from pasps.errors import InvalidError, PaspsError
+from pasps.topology.run_record import write_json
+from pasps.topology.verbs import json_ready
 from tests.unit.cli.builders import known_run, status
 
 TOKEN = "t0ken"

@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from pasps.daemons.enlisting import Enlisted, Gate, enlist
+from pasps.worker.enlisting import Enlisted, Gate, enlist
 
 HOST = "127.0.0.1"
 SECRET = secrets.token_bytes(32)

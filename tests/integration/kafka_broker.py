@@ -17,7 +17,7 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pasps.cluster.java import QUICK_JAVA, find_java, spark_home
+from pasps.cluster.launch.java import QUICK_JAVA, find_java, spark_home
 from tests.integration.kafka_tasks import SECONDS, Brokers
 from tests.integration.running import until
 from tests.integration.zookeeper_server import free_port

@@ -18,9 +18,9 @@ from typing import Any
 import psutil
 
 from pasps.cli.master import announce
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.master.serve import serve
-from pasps.daemons.master.settings import Settings
+from pasps.cluster.master.serve import serve
+from pasps.cluster.master.settings import Settings
+from pasps.cluster.package.make import PackageRequest, build_package
 from tests.integration.running import PATIENCE_SECONDS, until
 from tests.integration.standin_driver import BEHAVIOUR, STARTED
 

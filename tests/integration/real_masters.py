@@ -16,21 +16,21 @@ import msgspec
 import uvicorn
 
 from pasps.clock import SystemClock
-from pasps.cluster import layout
-from pasps.cluster.memory_store import MemoryStore, MemoryTree
-from pasps.cluster.submission import Desired, DriverRecord, desired_of, encoded
-from pasps.cluster.tokens import driver_token
-from pasps.daemons.control_socket import ControlSocket
-from pasps.daemons.master.app import create_app
-from pasps.daemons.master.assemble import Means, assemble
-from pasps.daemons.master.decide import OwnDriver
-from pasps.daemons.master.packages import DirectoryPackages
-from pasps.daemons.master.records import Member
-from pasps.daemons.process_identity import started
-from pasps.daemons.run_record import host
-from pasps.daemons.verbs import Verbs, json_ready
+from pasps.cluster.master.app import create_app
+from pasps.cluster.master.assemble import Means, assemble
+from pasps.cluster.master.decide import OwnDriver
+from pasps.cluster.master.packages import DirectoryPackages
+from pasps.cluster.master.records import Member
+from pasps.cluster.store import layout
+from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
+from pasps.cluster.store.submission import Desired, DriverRecord, desired_of, encoded
+from pasps.cluster.store.tokens import driver_token
+from pasps.topology.control_socket import ControlSocket
+from pasps.topology.process_identity import started
+from pasps.topology.run_record import host
+from pasps.topology.verbs import Verbs, json_ready
 from tests.unit.cli.builders import status
-from tests.unit.daemons.master.bench import StandInPrepared
+from tests.unit.cluster.master.bench import StandInPrepared
 
 TOKEN = "t0ken"
 T = TypeVar("T")

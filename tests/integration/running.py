@@ -102,7 +102,7 @@ def children() -> Iterator[psutil.Process]:
     """The worker processes of this process that are still there."""
     for process in psutil.Process().children(recursive=True):
         try:
-            if "pasps.daemons.worker_process" in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+            if "pasps.worker.process" in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
                 yield process
         except psutil.NoSuchProcess:
             continue

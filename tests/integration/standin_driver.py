@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pasps.clock import SystemClock
-from pasps.cluster import layout
-from pasps.cluster.store import Store
-from pasps.cluster.submission import Desired, DriverRecord, desired_of, driver_of, encoded, signed_submission
-from pasps.cluster.zookeeper_store import open_store
-from pasps.daemons.control_socket import ControlSocket
-from pasps.daemons.driver.options import Secrets, told_orders, told_secrets, waits_for
-from pasps.daemons.run_record import host
-from pasps.daemons.verbs import Verbs
+from pasps.cluster.driver.options import Secrets, told_orders, told_secrets, waits_for
+from pasps.cluster.store import layout
+from pasps.cluster.store.contract import Store
+from pasps.cluster.store.submission import Desired, DriverRecord, desired_of, driver_of, encoded, signed_submission
+from pasps.cluster.store.zookeeper_store import open_store
+from pasps.topology.control_socket import ControlSocket
+from pasps.topology.run_record import host
+from pasps.topology.verbs import Verbs
 
 BEHAVIOUR = "test.behaviour"
 STARTED = "started.txt"

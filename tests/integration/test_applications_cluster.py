@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import kill, wait_for
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
 from pasps.errors import PaspsError
 from tests.integration.applications import APPLICATIONS, Application
 from tests.integration.postgres_server import PostgresServer

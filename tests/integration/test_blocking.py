@@ -10,7 +10,7 @@ import pytest
 from pasps import Bolt, EndOfInput, LocalCluster, Spout, Topology, Tuple
 from pasps.cli.frame import Frames
 from pasps.cli.summary import blocking_lines
-from pasps.daemons.status import shapes
+from pasps.topology.status import shapes
 from tests.integration.running import until
 
 _CALL = 0.02

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.package_layout import PackageError, python_minor
+from pasps.cluster.package.make import PackageRequest, build_package
+from pasps.cluster.package.package_layout import PackageError, python_minor
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +52,7 @@ def checked(package: Path, tmp_path: Path) -> tuple[dict[str, Any], str]:
     elsewhere.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(elsewhere)}
     done = subprocess.run(
-        [sys.executable, "-m", "pasps.daemons.check_package", str(package)],
+        [sys.executable, "-m", "pasps.cluster.master.check_package", str(package)],
         cwd=elsewhere,
         env=environment,
         capture_output=True,

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
 from pasps.cli.master_client import ClusterAddress, MasterClient
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
 from tests.integration import finish_topologies, topologies
 from tests.integration.running import rows

@@ -12,10 +12,10 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import main
-from pasps.daemons.process_identity import started
-from pasps.daemons.run_record import write_json
-from pasps.daemons.verbs import json_ready
 from pasps.errors import BrokenError, ClosedError
+from pasps.topology.process_identity import started
+from pasps.topology.run_record import write_json
+from pasps.topology.verbs import json_ready
 from tests.integration.fake_master import TOKEN, Master, known_master, nobody, runs_here
 from tests.unit.cli.builders import report, status
 

@@ -13,14 +13,14 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import main
+from pasps.cluster.driver.driver_verbs import add_driver_verbs
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.plan import Plan
-from pasps.daemons.driver.driver_verbs import add_driver_verbs
-from pasps.daemons.run_record import RunState, write_json
-from pasps.daemons.topology_master import TopologyMaster
-from pasps.daemons.verbs import Verbs
 from pasps.errors import BrokenError, InvalidError, ProtocolError
+from pasps.topology.controller import TopologyController
+from pasps.topology.run_record import RunState, write_json
+from pasps.topology.verbs import Verbs
 from tests.integration.fake_master import Master, RefusalError, known_master, runs_here
 from tests.integration.running import called
 from tests.unit.cli.builders import known_run
@@ -55,7 +55,7 @@ def test_explain_asks_the_topology(master: Master, capsys: Shown) -> None:
 def keeps(master: Master, directory: Path) -> None:
     """Let the topology have these files."""
     verbs = Verbs()
-    add_driver_verbs(verbs, cast("TopologyMaster", None), directory)
+    add_driver_verbs(verbs, cast("TopologyController", None), directory)
     for verb in ("files", "file"):
         master.verbs[verb] = lambda arguments, verb=verb: asyncio.run(verbs.call(verb, arguments))  # type: ignore[misc]
 

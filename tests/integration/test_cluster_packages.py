@@ -10,9 +10,9 @@ import pytest
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.package.make import PackageRequest, build_package
 from tests.integration.test_check_package import wheel
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of, submit
 

@@ -18,14 +18,14 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.package_layout import sha256_of
-from pasps.cluster.submission import Submission, encoded, signed
-from pasps.cluster.tokens import submission_key
-from pasps.cluster.zookeeper_store import open_store
-from pasps.daemons.dev.processes import marked
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.processes import marked
+from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.package.make import PackageRequest, build_package
+from pasps.cluster.package.package_layout import sha256_of
+from pasps.cluster.store.submission import Submission, encoded, signed
+from pasps.cluster.store.tokens import submission_key
+from pasps.cluster.store.zookeeper_store import open_store
 from pasps.errors import InvalidError
 from tests.integration import topologies
 from tests.integration.test_cluster import START_SECONDS, client_of

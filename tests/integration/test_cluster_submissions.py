@@ -9,9 +9,9 @@ import pytest
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.package import PackageRequest
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.package.make import PackageRequest
 from pasps.errors import InvalidError
 from tests.integration.test_cluster import START_SECONDS, client_of, state_of, submit
 from tests.integration.test_waiting_drivers import waiting

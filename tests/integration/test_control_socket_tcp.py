@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pasps.cluster.tokens import driver_token
-from pasps.daemons import control_socket
-from pasps.daemons.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket, prove
-from pasps.daemons.verbs import Verbs
+from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError
+from pasps.topology import control_socket
+from pasps.topology.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket, prove
+from pasps.topology.verbs import Verbs
 from pasps.transport import handshake
 from pasps.transport.entrance import MOST_INSIDE
 from pasps.transport.handshake import Identity, Incarnations

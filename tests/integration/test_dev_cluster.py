@@ -19,10 +19,10 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.cluster import add, cluster
-from pasps.daemons.dev.ports import free_ports, is_free
-from pasps.daemons.dev.processes import marked
-from pasps.daemons.dev.wanted import Wanted
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.ports import free_ports, is_free
+from pasps.cluster.dev.processes import marked
+from pasps.cluster.dev.wanted import Wanted
 from pasps.errors import InvalidError
 from tests.integration.running import until
 

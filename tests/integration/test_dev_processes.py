@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from pasps.clock import SystemClock
-from pasps.daemons.dev.ports import free_ports, is_free
-from pasps.daemons.dev.processes import MARK, Children, ProcessRef, end, marked
-from pasps.daemons.dev.take_down import end_marked, kill_topologies
+from pasps.cluster.dev.ports import free_ports, is_free
+from pasps.cluster.dev.processes import MARK, Children, ProcessRef, end, marked
+from pasps.cluster.dev.take_down import end_marked, kill_topologies
 from tests.integration.running import until
 
 pytestmark = pytest.mark.integration
@@ -69,7 +69,7 @@ def test_what_descends_from_a_marked_process_is_found_and_what_is_not_of_this_ho
 
 
 def test_one_that_ignores_sigterm_ends_all_the_same(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pasps.daemons.dev.take_down.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("pasps.cluster.dev.take_down.GRACE_SECONDS", 0.2)
     process = start(children, tmp_path, STUBBORN)
     assert end_marked(tmp_path, [process], SystemClock(), children.reap) == 1
     assert not psutil.pid_exists(process.pid)

@@ -13,25 +13,25 @@ import pytest
 
 from pasps.activation import ActivationTable
 from pasps.clock import SystemClock
-from pasps.cluster import layout
-from pasps.cluster.launcher import LocalLauncher, WorkerHandle
-from pasps.cluster.memory_store import MemoryStore
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.cluster.spark_job import SparkJob
-from pasps.cluster.store import Entry
-from pasps.cluster.submission import Desired, DriverRecord, Submission, driver_of, encoded, signed
-from pasps.cluster.tokens import driver_token, submission_key
+from pasps.cluster.driver import driver as driver_module
+from pasps.cluster.driver import places as places_module
+from pasps.cluster.driver.driver import Driver
+from pasps.cluster.driver.ending import CRASHED, ENDED
+from pasps.cluster.driver.options import DriverOptions, secrets_for
+from pasps.cluster.launch.launcher import LocalLauncher, WorkerHandle
+from pasps.cluster.launch.spark_job import SparkJob
+from pasps.cluster.master.driver_client import Door, call
+from pasps.cluster.package.make import PackageRequest, build_package
+from pasps.cluster.store import layout
+from pasps.cluster.store.contract import Entry
+from pasps.cluster.store.memory_store import MemoryStore
+from pasps.cluster.store.submission import Desired, DriverRecord, Submission, driver_of, encoded, signed
+from pasps.cluster.store.tokens import driver_token, submission_key
 from pasps.control import decision_log
-from pasps.daemons.driver import driver as driver_module
-from pasps.daemons.driver import places as places_module
-from pasps.daemons.driver.driver import Driver
-from pasps.daemons.driver.ending import CRASHED, ENDED
-from pasps.daemons.driver.options import DriverOptions, secrets_for
-from pasps.daemons.local_cluster import WORKER_MODULE
-from pasps.daemons.master.driver_client import Door, call
-from pasps.daemons.run_list import known_runs
-from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import ClosedError, InvalidError
+from pasps.topology.controller import TopologyController
+from pasps.topology.local_cluster import WORKER_MODULE
+from pasps.topology.run_list import known_runs
 from tests.integration.running import no_children
 
 NAME, MODULE, EPOCH = "numbers", "driven_numbers", 1
@@ -195,7 +195,7 @@ def test_a_driver_that_cannot_hear_any_more_what_is_wanted_ends_and_is_started_a
 def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(master: TopologyMaster, seconds: float | None, *, heed: bool = True) -> bool:
+    async def fails(master: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
         raise RuntimeError("nobody has thought of this")
 
     async def body(bench: Bench) -> None:
@@ -203,12 +203,12 @@ def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started
         said = await bench.record()
         assert (said.state, "nobody has thought of this" in said.detail) == ("ended", True)
 
-    monkeypatch.setattr(TopologyMaster, "wait_finished", fails)
+    monkeypatch.setattr(TopologyController, "wait_finished", fails)
     run(tmp_path, body)
 
 
 def test_a_driver_that_is_closed_without_a_reason_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def closed(master: TopologyMaster, seconds: float | None, *, heed: bool = True) -> bool:
+    async def closed(master: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
         raise ClosedError("topology 'numbers' is closed")
 
     async def body(bench: Bench) -> None:
@@ -216,7 +216,7 @@ def test_a_driver_that_is_closed_without_a_reason_ends_and_is_started_again(tmp_
         said = await bench.record()
         assert (said.state, "topology 'numbers' is closed" in said.detail) == ("ended", True)
 
-    monkeypatch.setattr(TopologyMaster, "wait_finished", closed)
+    monkeypatch.setattr(TopologyController, "wait_finished", closed)
     run(tmp_path, body)
 
 

@@ -11,12 +11,12 @@ import socket
 
 import pytest
 
-from pasps.daemons import enlisting
-from pasps.daemons.enlisting import Gate
 from pasps.errors import AuthenticationError, BrokenError
 from pasps.transport import handshake
 from pasps.transport.entrance import MOST_INSIDE
 from pasps.transport.handshake import Identity, Incarnations, shake
+from pasps.worker import enlisting
+from pasps.worker.enlisting import Gate
 from tests.integration.gate_bench import PATIENCE, SECRET, Bench, run
 from tests.integration.tcp_peers import until
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from pasps.daemons import enlisting
-from pasps.daemons.enlisting import enlist
 from pasps.errors import AuthenticationError, BrokenError, ProtocolError
 from pasps.transport import handshake
 from pasps.transport.handshake import Identity, Incarnations
+from pasps.worker import enlisting
+from pasps.worker.enlisting import enlist
 
 pytestmark = pytest.mark.integration
 

@@ -14,12 +14,12 @@ import pytest
 
 from pasps import Blueprint, Bolt, Spout, StatefulFunction, Topology, TopologyBuilder, Tuple, bolt
 from pasps.clock import SystemClock
-from pasps.daemons.event_loop import new_event_loop
-from pasps.daemons.step_loop import StepLoop
 from pasps.data.et_deliveries import Arrival, input_of
 from pasps.data.et_pass import Pace, PassRequest, PassResult, run_pass
 from pasps.data.et_sample import Limits, take_sample
 from pasps.data.et_worker import Machinery
+from pasps.worker.event_loop import new_event_loop
+from pasps.worker.step_loop import StepLoop
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cluster.java import QUICK_JAVA
-from pasps.daemons.dev_cluster import DevCluster
+from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.launch.java import QUICK_JAVA
 from tests.integration.test_et_spark import written
 
 pytestmark = pytest.mark.timeout(600)

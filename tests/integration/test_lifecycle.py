@@ -16,7 +16,7 @@ from types import FrameType
 import pytest
 
 from pasps import LocalCluster
-from pasps.cluster.tokens import SECRET_VARIABLES
+from pasps.cluster.store.tokens import SECRET_VARIABLES
 from pasps.errors import BusyError, ClosedError, DrainTimeoutError, InvalidError
 from tests.integration.flow_topologies import SlowToEnd, Waiting, WithHolds, WithHooks
 from tests.integration.running import PATIENCE_SECONDS, config, finish, no_children, rows, until, written

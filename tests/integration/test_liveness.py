@@ -17,9 +17,9 @@ import pytest
 
 from pasps import LocalCluster, RunningTopology
 from pasps.cli import exit_codes
-from pasps.daemons.worker_link import WorkerLink
-from pasps.daemons.workforce import Workforce
 from pasps.errors import BrokenError, CrashLoopError, DrainTimeoutError
+from pasps.topology.worker_link import WorkerLink
+from pasps.topology.workforce import Workforce
 from tests.integration.faulty_topologies import Functions, WithAFullPlace, WithASickPlace, WithGoesAway, WithTrips
 from tests.integration.flow_topologies import Everything
 from tests.integration.run_process import Run
@@ -126,9 +126,9 @@ def test_a_worker_that_cannot_live_is_told_with_what_kills_it(tmp_path: Path, tr
 
 def test_a_worker_that_is_killed_again_and_again_is_named_and_the_others_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a minute of five seconds, and half a dozen deaths; a life is of one second, too long for so many of them in such a minute
-    monkeypatch.setattr("pasps.daemons.lives.WINDOW_SECONDS", 5.0)
-    monkeypatch.setattr("pasps.daemons.lives.PATIENCE_SECONDS", 10.0)
-    monkeypatch.setattr("pasps.daemons.lives.MOST_KILLS", 6)
+    monkeypatch.setattr("pasps.topology.lives.WINDOW_SECONDS", 5.0)
+    monkeypatch.setattr("pasps.topology.lives.PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr("pasps.topology.lives.MOST_KILLS", 6)
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(WithAFullPlace, config=config(tmp_path, total=1_000_000, rate=500))
         with pytest.raises(CrashLoopError, match=r"worker w1 cannot live: it died \d+ times within .* ended by SIGKILL"):
@@ -151,7 +151,7 @@ def test_what_ended_a_worker_that_joins_is_told(tmp_path: Path, monkeypatch: pyt
         await connect(self, link, peers)
 
     monkeypatch.setattr(Workforce, "connect", killed)
-    monkeypatch.setattr("pasps.daemons.lives.MOST_KILLS", 4)
+    monkeypatch.setattr("pasps.topology.lives.MOST_KILLS", 4)
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(WithAFullPlace, config=config(tmp_path, total=1_000_000, rate=500))
         (trouble,) = until(lambda: running.troubles, "the worker that cannot live")

@@ -11,17 +11,17 @@ from typing import Any
 import psutil
 import pytest
 
-from pasps.cluster.submission import Submission
-from pasps.cluster.tokens import driver_token
-from pasps.daemons.control_socket import ControlSocket
-from pasps.daemons.master.child import run_child
-from pasps.daemons.master.decide import Contact
-from pasps.daemons.master.driver_client import Door, ask, call
-from pasps.daemons.master.failures import DriverUnreachableError, RefusedPackageError
-from pasps.daemons.master.package_check import check_package
-from pasps.daemons.master.packages import open_packages
-from pasps.daemons.verbs import Verbs
+from pasps.cluster.master.child import run_child
+from pasps.cluster.master.decide import Contact
+from pasps.cluster.master.driver_client import Door, ask, call
+from pasps.cluster.master.failures import DriverUnreachableError, RefusedPackageError
+from pasps.cluster.master.package_check import check_package
+from pasps.cluster.master.packages import open_packages
+from pasps.cluster.store.submission import Submission
+from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError, BrokenError, BusyError, TimeoutExpiredError
+from pasps.topology.control_socket import ControlSocket
+from pasps.topology.verbs import Verbs
 from tests.integration.master_process import TOPOLOGY, package
 from tests.integration.running import until
 

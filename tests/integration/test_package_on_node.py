@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.package import PackageRequest, build_package
-from pasps.daemons.package_on_node import package_on_node
+from pasps.cluster.package.make import PackageRequest, build_package
+from pasps.worker.package_on_node import package_on_node
 
 pytestmark = pytest.mark.integration
 
@@ -19,8 +19,8 @@ SHA = "0123456789abcdef" * 4
 WORKER = f"""
 import sys
 from pathlib import Path
-from pasps.cluster import unpack
-from pasps.daemons.package_on_node import package_on_node
+from pasps.cluster.package import unpack
+from pasps.worker.package_on_node import package_on_node
 
 if sys.argv[3] == "unpacking":
     def copy(source, target):

@@ -17,8 +17,8 @@ from pasps.clock import Deadline, SystemClock
 from pasps.control.forecaster import Forecaster
 from pasps.control.predictor_client import PredictorClient
 from pasps.control.situation import Forecast
-from pasps.daemons.predictor_process import PredictorProcess
 from pasps.errors import PredictorError
+from pasps.topology.predictor_process import PredictorProcess
 from tests.integration.running import until as until_blocking
 from tests.integration.tcp_peers import HOST
 

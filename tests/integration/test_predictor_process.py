@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from pasps.clock import SystemClock
-from pasps.daemons import predictor_process
-from pasps.daemons.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from pasps.errors import PredictorError
+from pasps.topology import predictor_process
+from pasps.topology.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from tests.integration.predictor_servers import says, serving
 from tests.integration.running import until as until_blocking
 from tests.integration.tcp_peers import until
@@ -263,7 +263,7 @@ def test_closed_before_it_was_ready_nothing_is_left() -> None:
 MASTER = """
 import asyncio, sys
 from pasps.clock import SystemClock
-from pasps.daemons import predictor_process
+from pasps.topology import predictor_process
 predictor_process.NEEDED = ()
 async def main():
     child = predictor_process.PredictorProcess(SystemClock(), command=("-c", sys.argv[1], "http://127.0.0.1:1"))

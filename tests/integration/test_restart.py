@@ -17,8 +17,8 @@ from pasps import LocalCluster, RunningTopology
 from pasps.control.decision_log import Act, Outcome, Restarted, Restarts, replayed
 from pasps.control.explain import explained
 from pasps.control.policies import policy_named
-from pasps.daemons.topology_master import TopologyMaster
 from pasps.errors import ClosedError
+from pasps.topology.controller import TopologyController
 from tests.integration.elastic_topologies import BOLTS, Course, Line
 from tests.integration.flow_topologies import Everything
 from tests.integration.restart_topologies import Lives, Queueing
@@ -34,7 +34,7 @@ Outcomes = tuple[dict[str, Act], int, Restarted | None]
 
 def restart(running: RunningTopology, wanted: Mapping[str, int]) -> Outcomes:
     """As the loop asks for it."""
-    return running.on_master(lambda master: master.restart(wanted))
+    return running.on_controller(lambda master: master.restart(wanted))
 
 
 def took(running: RunningTopology, wanted: Mapping[str, int]) -> Restarted:
@@ -62,19 +62,19 @@ def restarting(running: RunningTopology, wanted: Mapping[str, int]) -> Iterator[
 
 
 def under_way(running: RunningTopology) -> str:
-    async def said(master: TopologyMaster) -> str:
+    async def said(master: TopologyController) -> str:
         return master.restarts.under_way
 
-    return running.on_master(said)
+    return running.on_controller(said)
 
 
 def so_far(running: RunningTopology) -> tuple[Restarts, int]:
     """All restarts, and how many workers were lost."""
 
-    async def said(master: TopologyMaster) -> tuple[Restarts, int]:
+    async def said(master: TopologyController) -> tuple[Restarts, int]:
         return master.restarts.so_far, master.lost
 
-    return running.on_master(said)
+    return running.on_controller(said)
 
 
 # ---- exactness
@@ -272,7 +272,7 @@ def test_a_drain_calls_it_off_while_it_waits(tmp_path: Path) -> None:
 def test_none_begins_while_it_is_drained(tmp_path: Path) -> None:
     """Nothing comes in then, so a policy may want fewer; workers that ended would take along what is being waited for."""
 
-    async def drained(master: TopologyMaster) -> Outcomes:
+    async def drained(master: TopologyController) -> Outcomes:
         draining = asyncio.ensure_future(master.drain(60.0))
         await asyncio.sleep(0)
         found = await master.restart({"slowly": 4})
@@ -284,7 +284,7 @@ def test_none_begins_while_it_is_drained(tmp_path: Path) -> None:
         running = cluster.submit(Queueing, config=config(tmp_path, total=6000, **AT_ONCE, **{"topology.acker.executors": 0}))
         until(lambda: running.stats().components["slowly"].queued > 500, "a queue")
         before = {worker.pid for worker in running.workers}
-        acts, _, found = running.on_master(drained)
+        acts, _, found = running.on_controller(drained)
         assert (found, acts["slowly"].error) == (None, "the topology is drained")
         assert {worker.pid for worker in running.workers} == before
         assert took(running, {"slowly": 4}).dropped == 0, "afterwards it may be"
@@ -375,7 +375,7 @@ def test_a_second_one_meanwhile_is_refused(tmp_path: Path) -> None:
 
 
 def test_who_gives_up_waiting_for_it_leaves_a_topology_that_is_repaired(tmp_path: Path) -> None:
-    async def given_up(master: TopologyMaster) -> None:
+    async def given_up(master: TopologyController) -> None:
         task = asyncio.ensure_future(master.restart({"work": 6}))
         while master.publisher.table.workers:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.001)
@@ -385,7 +385,7 @@ def test_who_gives_up_waiting_for_it_leaves_a_topology_that_is_repaired(tmp_path
     with LocalCluster(workers=2) as cluster:
         running = cluster.submit(Chain, config=config(tmp_path, total=TOTAL, rate=8000, **AT_ONCE))
         flowing(running, tmp_path, 1000)
-        running.on_master(given_up)
+        running.on_controller(given_up)
         check_complete(running, tmp_path)
         until(lambda: len(running.workers) == 2, "two workers")
 

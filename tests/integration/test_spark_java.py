@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pasps.cluster.spark_java import begin_java
+from pasps.cluster.launch.spark_java import begin_java
 
 
 def test_getting_ready_leaves_no_secret_that_an_application_would_take_for_its_own() -> None:

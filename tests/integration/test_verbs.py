@@ -16,8 +16,8 @@ import pytest
 
 from pasps.cli.control_client import ControlClient
 from pasps.cli.find_run import moment
-from pasps.daemons.run_list import known_runs
 from pasps.errors import InvalidError, TimeoutExpiredError
+from pasps.topology.run_list import known_runs
 from tests.integration.run_process import PATIENCE_SECONDS, ROOT, Run, pasps, wait_until
 
 pytestmark = pytest.mark.integration

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pasps.cluster.spark_java import begin_java
-from pasps.daemons.driver.__main__ import warmed
-from pasps.daemons.master.driver_process import MOST_WAITING, REST_SECONDS, WAIT_SECONDS, DriverProcesses
-from pasps.daemons.master.home import Home
-from pasps.daemons.master.settings import Settings
+from pasps.cluster.driver.__main__ import warmed
+from pasps.cluster.launch.spark_java import begin_java
+from pasps.cluster.master.driver_process import MOST_WAITING, REST_SECONDS, WAIT_SECONDS, DriverProcesses
+from pasps.cluster.master.home import Home
+from pasps.cluster.master.settings import Settings
 from pasps.testing.clock import FakeClock
 from tests.integration.running import until
 
@@ -105,11 +105,11 @@ def test_of_one_that_is_not_needed_nothing_is_left(home: Home, temporary: Path) 
 MASTER = """
 import sys, time
 from pathlib import Path
-from pasps.cluster.spark_java import begin_java
-from pasps.daemons.driver.__main__ import warmed
-from pasps.daemons.master.driver_process import DriverProcesses
-from pasps.daemons.master.home import Home
-from pasps.daemons.master.settings import Settings
+from pasps.cluster.launch.spark_java import begin_java
+from pasps.cluster.driver.__main__ import warmed
+from pasps.cluster.master.driver_process import DriverProcesses
+from pasps.cluster.master.home import Home
+from pasps.cluster.master.settings import Settings
 
 with Home(Path(sys.argv[1])) as home:
     drivers = DriverProcesses(Settings(spark="spark://127.0.0.1:1", zookeeper="127.0.0.1:1", home=home.path), home, "t0ken")

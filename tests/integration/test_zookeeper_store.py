@@ -10,11 +10,11 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
-from pasps.cluster import layout
-from pasps.cluster.store import Entry, StoreUnavailableError
-from pasps.cluster.zookeeper_access import MasterAccess
-from pasps.cluster.zookeeper_server import LOOPBACK
-from pasps.cluster.zookeeper_store import open_store
+from pasps.cluster.store import layout
+from pasps.cluster.store.contract import Entry, StoreUnavailableError
+from pasps.cluster.store.zookeeper_access import MasterAccess
+from pasps.cluster.store.zookeeper_server import LOOPBACK
+from pasps.cluster.store.zookeeper_store import open_store
 from pasps.errors import InvalidError
 from tests.integration.zookeeper_server import ZooKeeperServer, free_port
 from tests.integration.zookeeper_stores import SESSION_SECONDS, ZooKeeperStores, kazoo
@@ -25,10 +25,10 @@ pytestmark = pytest.mark.integration
 
 LEADER = """
 import asyncio, sys
-from pasps.cluster import layout
-from pasps.cluster.store import Entry
-from pasps.cluster.zookeeper_access import MasterAccess
-from pasps.cluster.zookeeper_store import open_store
+from pasps.cluster.store import layout
+from pasps.cluster.store.contract import Entry
+from pasps.cluster.store.zookeeper_access import MasterAccess
+from pasps.cluster.store.zookeeper_store import open_store
 
 async def lead():
     store = await open_store(sys.argv[1], session_seconds=4)

@@ -10,9 +10,9 @@ from typing import Self
 
 from kazoo.client import KazooClient
 
-from pasps.cluster.store import Store
-from pasps.cluster.zookeeper_server import LOOPBACK
-from pasps.cluster.zookeeper_store import open_store
+from pasps.cluster.store.contract import Store
+from pasps.cluster.store.zookeeper_server import LOOPBACK
+from pasps.cluster.store.zookeeper_store import open_store
 from tests.integration.zookeeper_server import ZooKeeperServer, free_port
 
 SESSION_SECONDS = 4

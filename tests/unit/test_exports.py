@@ -46,13 +46,13 @@ def test_importing_pasps_loads_nothing_optional() -> None:
     ("program", "needed", "others"),
     [
         (
-            "import pasps.daemons.worker_process",
+            "import pasps.worker.process",
             "pasps.runtime.worker",
-            ("pasps.control", "pasps.cluster", "pasps.daemons.topology_master", "psutil"),
+            ("pasps.control", "pasps.cluster", "pasps.topology.controller", "psutil"),
         ),
-        ("import pasps.daemons.spark_worker", "pasps.runtime.worker", ("pasps.daemons.topology_master", "psutil")),
+        ("import pasps.worker.spark_task", "pasps.runtime.worker", ("pasps.topology.controller", "psutil")),
         ("import pasps.cli.main", "pasps.cli.main", ("asyncio", "psutil")),
-        ("import pasps; pasps.LocalCluster", "pasps.daemons.topology_master", ("pasps.runtime", "pasps.groupings")),
+        ("import pasps; pasps.LocalCluster", "pasps.topology.controller", ("pasps.runtime", "pasps.groupings")),
     ],
 )
 def test_a_process_loads_nothing_of_what_runs_in_another(program: str, needed: str, others: tuple[str, ...]) -> None:

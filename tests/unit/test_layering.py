@@ -181,7 +181,7 @@ BROKEN: list[tuple[Rule, dict[str, str]]] = [
     (rooms_import_only_what_is_below, {"pasps/ids.py": "import msgspec"}),
     (rooms_import_only_what_is_below, {"pasps/ids.py": "from pasps.api import tuples"}),
     (rooms_import_only_what_is_below, {"pasps/api/spout.py": "import pasps.runtime.worker"}),
-    (rooms_import_only_what_is_below, {"pasps/control/loop.py": "from pasps.cluster.store import Store"}),
+    (rooms_import_only_what_is_below, {"pasps/control/loop.py": "from pasps.cluster.store.contract import Store"}),
     (rooms_import_only_what_is_below, {"pasps/runtime/worker.py": "from pasps import Bolt"}),
     (rooms_import_only_what_is_below, {"pasps/daemons/master.py": "from pasps.cli.main import main"}),
     (rooms_import_only_what_is_below, {"pasps/testing/clock.py": "from pasps.daemons import local_cluster"}),
@@ -210,7 +210,7 @@ def test_good_code_passes(rule: Rule) -> None:
         "pasps/api/bolt.py": "import msgspec\nfrom pasps.errors import PaspsError\ndef f():\n    import numpy",
         "pasps/runtime/worker.py": "from pasps.api import bolt\nfrom pasps.transport.tcp import Tcp",
         "pasps/transport/tcp.py": "from pasps import errors",
-        "pasps/daemons/local.py": "from pasps.runtime import worker\nfrom pasps.cluster.store import Store",
+        "pasps/daemons/local.py": "from pasps.runtime import worker\nfrom pasps.cluster.store.contract import Store",
         "pasps/cli/main.py": "import pasps\nfrom pasps.daemons.local import Local\nprint(Local)",
         "pasps/clock.py": "import time",
     }

@@ -83,7 +83,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`plan(situation, options)` is pure, is called on the master's event loop, and must return soon.
+    """`plan(situation, options)` is pure, is called on the event loop of the topology's controller, and must return soon.
 
     `options`: a frozen dataclass whose fields have defaults; the configuration sets them by `pasps.policy.options.<field>`.
     `needs_of` says what it needs with these options, where they make a difference; else `needs` hold.

@@ -14,12 +14,12 @@ from pasps.api.topology import Topology
 from pasps.api.tuples import Tuple
 from pasps.cli.frame import Frame, Frames
 from pasps.cli.outcome import Ended, Outcome
-from pasps.daemons.run_list import KnownRun
-from pasps.daemons.run_record import RunRecord, RunState, host
-from pasps.daemons.status import Status, shapes
-from pasps.daemons.topology_master import ErrorReport
-from pasps.daemons.workforce import WorkerInfo
 from pasps.metrics import ComponentStats, Latency, Stats
+from pasps.topology.controller import ErrorReport
+from pasps.topology.run_list import KnownRun
+from pasps.topology.run_record import RunRecord, RunState, host
+from pasps.topology.status import Status, shapes
+from pasps.topology.workforce import WorkerInfo
 
 
 class Numbers(Spout):

@@ -8,9 +8,9 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.cluster import add, cluster, status_object, status_text
-from pasps.daemons.dev.state import write_state
-from pasps.daemons.dev_cluster import DevCluster, PartStatus
-from tests.unit.daemons.dev.test_home import STATE
+from pasps.cluster.dev.dev_cluster import DevCluster, PartStatus
+from pasps.cluster.dev.state import write_state
+from tests.unit.cluster.dev.test_home import STATE
 
 UP = PartStatus("zookeeper", "127.0.0.1:2", 17, alive=True, problem=None)
 DEAD = PartStatus("spark-worker-1", "127.0.0.1:3", 18, alive=False, problem="it is dead")

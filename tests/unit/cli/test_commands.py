@@ -19,9 +19,9 @@ from pasps.cli.main import COMMANDS, main
 from pasps.cli.scale import parsed, scaled_code, scaled_lines
 from pasps.cli.status import status_text
 from pasps.control.decision_log import Restarts
-from pasps.daemons.run_record import RunState, write_json
 from pasps.errors import InvalidError
 from pasps.metrics import Latency
+from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run, report, status
 
 OPTIONAL = {"predictor", "report"}

@@ -11,11 +11,11 @@ import pytest
 from pasps.api import Bolt, Topology, Tuple
 from pasps.api.topology import blueprint_of
 from pasps.cli.elasticity import Elasticity
-from pasps.daemons.driver.elasticity import elastic_config
-from pasps.daemons.run_directory import About, RunDirectory
+from pasps.cluster.driver.elasticity import elastic_config
 from pasps.errors import ConfigError, InvalidError
 from pasps.spouts import TraceSpout
 from pasps.testing import FakeClock
+from pasps.topology.run_directory import About, RunDirectory
 from tests.unit.predictor_service.artifact_builder import spoil_manifest, toy_artifact
 
 AT = {"pasps.predictor.artifacts": "artifacts"}

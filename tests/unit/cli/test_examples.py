@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pasps.api.topology import blueprint_of
-from pasps.daemons.load_file import choose, topologies_in
+from pasps.topology.load_file import choose, topologies_in
 
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
 FILES = sorted(path for path in TOPOLOGIES.glob("*/*.py") if "(Topology):" in path.read_text())

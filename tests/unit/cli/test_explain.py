@@ -26,9 +26,9 @@ from pasps.control.situation import (
     SpoutInterval,
     TopologyShape,
 )
-from pasps.daemons.process_identity import started
-from pasps.daemons.run_record import RunRecord, RunState, host, write_json
 from pasps.errors import InvalidError
+from pasps.topology.process_identity import started
+from pasps.topology.run_record import RunRecord, RunState, host, write_json
 
 
 def record(number: int, active: int, policy: str = "pa-sps") -> Record:

@@ -10,8 +10,8 @@ import pytest
 
 from pasps.cli.find_cluster import cluster_file, development_cluster, find_cluster, the_cluster
 from pasps.cli.master_client import ClusterAddress
-from pasps.daemons.process_identity import started
 from pasps.errors import InvalidError
+from pasps.topology.process_identity import started
 
 URL = "http://127.0.0.1:8627"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pasps.cli.find_run import NotRunningError, choose_run, find_run, how_it_ended
-from pasps.daemons.run_record import RunState, write_json
 from pasps.errors import BusyError, InvalidError
+from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run
 
 ONE = known_run("word-count", number=1)

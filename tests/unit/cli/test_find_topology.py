@@ -10,8 +10,8 @@ from pasps.cli.find_past import choose_past
 from pasps.cli.find_run import NotRunningError
 from pasps.cli.find_topology import choose_view
 from pasps.cli.topology_view import EndedTopology, TopologyView, read
-from pasps.daemons.run_record import RunState
 from pasps.errors import InvalidError, ProtocolError
+from pasps.topology.run_record import RunState
 from tests.unit.cli.builders import known_run
 
 URL = "http://master:1"

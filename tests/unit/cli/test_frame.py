@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pasps.cli.frame import Frames, last_line
-from pasps.daemons.status import shapes
 from pasps.metrics import Latency
+from pasps.topology.status import shapes
 from tests.unit.cli.builders import blueprint, frame, report, stats
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cli.main import main
-from pasps.daemons import predictor_process
+from pasps.topology import predictor_process
 from predictor_service.trained.artifact import load
 from predictor_service.trained.artifacts import Artifacts
 

@@ -11,8 +11,8 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.report import add, directory_of, report
-from pasps.daemons.run_record import RunRecord, RunState, host, write_json
 from pasps.errors import InvalidError
+from pasps.topology.run_record import RunRecord, RunState, host, write_json
 from tests.unit.report.builders import made_up, write_run
 
 

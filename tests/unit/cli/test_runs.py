@@ -9,8 +9,8 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import main
-from pasps.daemons.run_list import remove_old_runs
-from pasps.daemons.run_record import RunState, write_json
+from pasps.topology.run_list import remove_old_runs
+from pasps.topology.run_record import RunState, write_json
 from tests.unit.cli.builders import known_run
 
 Shown = pytest.CaptureFixture[str]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pasps.cli.submit import checked_here, timed
-from pasps.cluster.package import PackageRequest
-from pasps.daemons.load_file import FileError
+from pasps.cluster.package.make import PackageRequest
 from pasps.errors import ConfigError
 from pasps.testing.clock import FakeClock
+from pasps.topology.load_file import FileError
 
 PLAIN = "import no_module_of_this_name\n"
 IN_OTHER_WORDS = """

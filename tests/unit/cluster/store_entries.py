@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pasps.cluster.store import ConflictError, Entry
+from pasps.cluster.store.contract import ConflictError, Entry
 from pasps.errors import BusyError, ClosedError, InvalidError
 from tests.unit.cluster.store_harness import Promise, Stores
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from pasps.cluster.store import Store
+from pasps.cluster.store.contract import Store
 
 
 class Stores(Protocol):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pasps.cluster.store import Entry, StoreUnavailableError
+from pasps.cluster.store.contract import Entry, StoreUnavailableError
 from pasps.errors import BusyError, InvalidError
 from tests.unit.cluster.store_harness import (
     Follower,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.imports import import_roots, sources_of
+from pasps.cluster.package.imports import import_roots, sources_of
 from pasps.errors import InvalidError
 
 

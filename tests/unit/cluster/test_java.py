@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.java import MissingJavaError, MissingSparkError, find_java, java_version, spark_home, spark_jars
+from pasps.cluster.launch.java import MissingJavaError, MissingSparkError, find_java, java_version, spark_home, spark_jars
 
 
 def fake_java(directory: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.spark_daemons import (
+from pasps.cluster.launch.spark_daemons import (
     SparkInstallation,
     SparkMaster,
     SparkWorker,

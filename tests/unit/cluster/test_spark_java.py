@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pasps.cluster.spark_daemons import SparkInstallation, find_spark
-from pasps.cluster.spark_java import ARCHIVE_VARIABLE, archive_of, begin_java, driver_words, fits, kept_archive
+from pasps.cluster.launch.spark_daemons import SparkInstallation, find_spark
+from pasps.cluster.launch.spark_java import ARCHIVE_VARIABLE, archive_of, begin_java, driver_words, fits, kept_archive
 from pasps.errors import BrokenError
 
 

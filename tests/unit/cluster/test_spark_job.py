@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.cluster.spark_job import SparkJob, command, environment, properties_text, settings, told
-from pasps.cluster.tokens import SECRET_VARIABLES
+from pasps.cluster.launch.spark_job import SparkJob, command, environment, properties_text, settings, told
+from pasps.cluster.store.tokens import SECRET_VARIABLES
 
 JOB = SparkJob("spark://h1:7077", "pasps words", "some.module", {})
 

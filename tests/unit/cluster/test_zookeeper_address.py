@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.cluster.zookeeper_address import ZooKeeperAddress, checked_session_seconds, parse_connect, parse_credentials
+from pasps.cluster.store.zookeeper_address import ZooKeeperAddress, checked_session_seconds, parse_connect, parse_credentials
 from pasps.errors import InvalidError
 
 

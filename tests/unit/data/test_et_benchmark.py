@@ -13,12 +13,12 @@ from pasps.api import Bolt, Spout, Topology, TopologyBuilder
 from pasps.api.blueprint import Blueprint
 from pasps.api.source import source_hash
 from pasps.control.et_file import EtFile, execution_times_for, parse, written
-from pasps.daemons.step_loop import StepLoop
 from pasps.data.et_benchmark import Measured, Plan, Watcher, benchmark
 from pasps.data.et_deliveries import Delivery, Output
 from pasps.data.et_pass import Pace, PassRequest, PassResult
 from pasps.data.et_sample import Sample
 from pasps.data.et_worker import Machinery
+from pasps.worker.step_loop import StepLoop
 
 
 class Numbers(Spout):

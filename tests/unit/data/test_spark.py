@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pasps.cluster.java import MissingJavaError
+from pasps.cluster.launch.java import MissingJavaError
 from pasps.data.spark import is_local, settings, spark_session
 
 

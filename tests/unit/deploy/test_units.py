@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import master, predictor
-from pasps.daemons.master.settings import DEFAULT_PORT
+from pasps.cluster.master.settings import DEFAULT_PORT
 from predictor_service.settings import DEFAULT_PORT as PREDICTOR_PORT
 
 GCP = Path(__file__).parents[3] / "deploy" / "gcp"

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from pasps.cli import predictor as module
-from pasps.daemons import predictor_process
+from pasps.topology import predictor_process
 
 
 def parsed(*words: str) -> argparse.Namespace:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pasps.cluster.imports import sources_of
+from pasps.cluster.package.imports import sources_of
 from pasps.errors import PaspsError
 from pasps.testing import CompletedTopology, StepRun, complete_topology
 from tests.unit.topologies.parts import rows_of

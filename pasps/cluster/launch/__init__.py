@@ -1,0 +1,1 @@
+"""How worker processes come to be: on this machine, and as tasks of Spark."""

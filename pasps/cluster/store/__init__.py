@@ -1,0 +1,1 @@
+"""Where a cluster keeps what must survive: the contract, in memory and in ZooKeeper, and what is written there."""

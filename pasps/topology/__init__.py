@@ -1,0 +1,1 @@
+"""One topology, wherever it runs: its controller (table, workers, repair, restarts), its elasticity, its verbs, its run directory."""

@@ -1,0 +1,188 @@
+"""Serves verbs on a socket: a line of JSON in, a line of JSON out, on the event loop of what is controlled.
+
+`{"verb": "scale", "arguments": {"bolts": {"count": 4}}}` is a request; the answer is that of `Verbs.answer`. A connection may
+make many requests, one after the other; what is no request at all is answered, and ends its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from pasps.control.news import News
+from pasps.errors import AuthenticationError, BusyError, InvalidError, ProtocolError
+from pasps.topology.verbs import Verbs, refusal
+from pasps.transport import handshake
+from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
+from pasps.transport.handshake import Identity, Incarnations, Steps, shake
+
+_log = logging.getLogger(__name__)
+
+MOST_REQUEST_BYTES = 64 << 10
+MOST_CONNECTIONS = 64
+"""So many are known, and answered or idle; who has been idle longest makes room for the next."""
+IDLE_SECONDS = 300.0
+"""After so long without a whole request a connection is closed."""
+GREETING_SECONDS = 10.0
+"""So long a connection may be silent when it is new, and take for a handshake."""
+WRITE_SECONDS = 10.0
+"""So long an answer waits for its reader."""
+DRIVER, MASTER = "driver", "master"
+"""Who shakes hands at the control port of a driver."""
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One line."""
+
+    verb: str
+    arguments: dict[str, Any] = {}
+
+
+class ControlSocket:
+    """Made by `open` or `listen`. A client that hangs holds up its own connection and nobody else."""
+
+    def __init__(self, listening: socket.socket, verbs: Verbs, steps: Callable[[], Steps] | None = None) -> None:
+        """`steps` are those of a handshake that each connection begins with."""
+        self.path = ""
+        self.address: tuple[str, int] | None = None
+        self._verbs = verbs
+        self._steps = steps
+        self._connections: set[asyncio.Task[Any]] = set()
+        self._answering = 0
+        self._news = News()
+        self._entrance = Entrance(listening, self._admit, GREETING_SECONDS, Complaints(_log), MOST_CONNECTIONS)
+        self._entrance.open()
+
+    @classmethod
+    async def open(cls, path: str, verbs: Verbs) -> ControlSocket:
+        """Listen; only this user may connect.
+
+        Raises:
+            OSError: the path is too long, is in use, or its file system takes no sockets.
+        """
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # the directory around it is closed to others, so nobody comes in before the mode is set
+            listening.bind(path)
+            os.chmod(path, 0o600)
+        except OSError:
+            listening.close()
+            raise
+        self = cls(listening, verbs)
+        self.path = path
+        return self
+
+    @classmethod
+    async def listen(cls, host: str, verbs: Verbs, topology: str, epoch: int, token: str) -> ControlSocket:
+        """Listen on a free TCP port, `address`, as that driver. Only who proves that it has its token is answered.
+
+        Raises:
+            OSError: the interface cannot be had.
+        """
+        listening = listening_socket(host, 0)
+        me = Identity(topology, DRIVER, epoch)
+        secret, nonce_bytes = token.encode(), handshake.NONCE_BYTES
+        self = cls(listening, verbs, lambda: handshake.listener(me, secret, secrets.token_bytes(nonce_bytes), Incarnations()))
+        bound = listening.getsockname()
+        self.address = str(bound[0]), int(bound[1])
+        return self
+
+    async def close(self, seconds: float = 1.0) -> None:
+        """Take no more requests, give the answers that are due for at most `seconds`, end all connections, remove the socket."""
+        self._entrance.close()
+        await self._news.wait_until(lambda: not self._answering, seconds)
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        if self.path:
+            with suppress(OSError):
+                os.unlink(self.path)
+
+    def _admit(self, visitor: Visitor) -> None:
+        reader = asyncio.StreamReader(MOST_REQUEST_BYTES)
+        visitor.give_to(asyncio.StreamReaderProtocol(reader, partial(self._connected, visitor)))
+
+    async def _connected(self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            if self._steps is not None:
+                await prove(self._steps(), reader, writer, GREETING_SECONDS)
+            await self._serve(visitor, reader, writer)
+        except (OSError, TimeoutError, AuthenticationError, ProtocolError) as error:
+            _log.debug("control connection with %s: %s", visitor.address, error)
+            writer.close()
+        except asyncio.CancelledError:
+            # by `close`; asyncio would log it
+            writer.transport.abort()
+        finally:
+            self._connections.discard(task)
+            visitor.leave()
+            writer.close()
+
+    async def _serve(self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not visitor.busy():
+            await _send(writer, refusal(BusyError(f"{MOST_CONNECTIONS} connections are being answered; try again later")))
+            return
+        visitor.idle()
+        while (request := await self._request(reader, writer, IDLE_SECONDS)) is not None and visitor.busy():
+            self._answering += 1
+            try:
+                await _send(writer, await self._verbs.answer(request.verb, request.arguments))
+            finally:
+                self._answering -= 1
+                self._news.tell()
+                visitor.idle()
+
+    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> Request | None:
+        """The next one; None when there is none, of which the other side is told where it said something else."""
+        try:
+            async with asyncio.timeout(seconds):
+                line = await reader.readline()
+        except ValueError:
+            await _send(writer, refusal(ProtocolError(f"expected a request of at most {MOST_REQUEST_BYTES} bytes, got a longer one")))
+            return None
+        if not line.endswith(b"\n"):
+            return None
+        try:
+            return msgspec.json.decode(line, type=Request)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            await _send(writer, refusal(InvalidError(f'expected {{"verb": ..., "arguments": {{...}}}} on a line: {error}')))
+            return None
+
+
+async def prove(steps: Steps, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+    """Shake hands, on either side.
+
+    Raises:
+        ProtocolError, AuthenticationError: it is not who it should be.
+        ConnectionError: the other side ended the connection.
+        TimeoutError: it took too long.
+    """
+
+    async def write(data: bytes) -> None:
+        writer.write(data)
+        await writer.drain()
+
+    try:
+        async with asyncio.timeout(seconds):
+            await shake(steps, reader.readexactly, write)
+    except asyncio.IncompleteReadError as error:
+        raise ConnectionResetError("the other side ended the connection before it had proved itself") from error
+
+
+async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
+    writer.write(msgspec.json.encode(answer) + b"\n")
+    # not wait_for: before Python 3.12 it can swallow a cancellation
+    async with asyncio.timeout(WRITE_SECONDS):
+        await writer.drain()

@@ -1,0 +1,228 @@
+"""Elasticity of one running topology: joins the control loop with the controller, the predictor and the run directory.
+
+What is done each tick, and what is decided, is in `control`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pasps.activation import ActivationTable
+from pasps.api.blueprint import Blueprint
+from pasps.clock import Clock
+from pasps.control import decision_log, run_log
+from pasps.control.explain import headline
+from pasps.control.forecaster import BASIC, NONE, Forecaster
+from pasps.control.local_forecaster import AUTO, local_forecaster
+from pasps.control.loop import LoopConfig, MapeLoop
+from pasps.control.monitor import Machine, shape_of
+from pasps.control.policies import policy_named
+from pasps.control.policies.options import cautions
+from pasps.control.predictor_client import PredictorClient, ServiceUrl
+from pasps.control.settings import ElasticSettings
+from pasps.control.ticking import Ticking
+from pasps.errors import ConfigError, InvalidError, PaspsError
+from pasps.metrics import Stats
+from pasps.topology.companion import ElasticView
+from pasps.topology.controller import TopologyController
+from pasps.topology.machine_load import machine_of
+from pasps.topology.predictor_process import TOKEN_VARIABLE, PredictorProcess
+
+_log = logging.getLogger(__name__)
+
+_LAST_SECONDS = 0.5
+
+Line = Callable[[bytes], None]
+"""Takes one line of a file; never blocks for long and never raises."""
+
+
+def _nowhere(line: bytes) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticConfig:
+    """How a topology is to be controlled and what is kept of it. `benchmark`: et_i by bolt; `predictor_log`: its stderr."""
+
+    settings: ElasticSettings
+    policy: str
+    benchmark: Mapping[str, float] = field(default_factory=dict)
+    samples: Line = _nowhere
+    decisions: Line = _nowhere
+    predictor_log: Path | None = None
+
+
+class Elastic:
+    """States: WAITING (until the spouts first begin) -> TICKING -> CLOSED. On the controller's loop; attached to the controller."""
+
+    def __init__(self, controller: TopologyController, config: ElasticConfig, clock: Clock) -> None:
+        """Checks what was configured.
+
+        Raises:
+            ConfigError: no such policy, an option that it has not, a topology that it can do nothing for, or a URL that is none.
+        """
+        settings, policy = config.settings, policy_named(config.policy)
+        shape = shape_of(controller.blueprint)
+        options = policy.configured(settings.plan, settings.options, shape)
+        policy = policy.with_options(options)
+        if settings.predictor == NONE:
+            policy = policy.without_forecasts()
+        self._controller, self._config, self._clock = controller, config, clock
+        self._asks = policy.forecasts
+        beside = self._asks and settings.predictor == AUTO and settings.predictor_url is None
+        self._local = local_forecaster(policy.needs, settings.plan) if beside else None
+        self._process = self._new_process() if self._needs_process() else None
+        self._client = self._new_client()
+        self._forecaster = Forecaster(self._client, settings.predictor, settings.forecast_seconds)
+        for text in cautions(policy.name, options, settings.plan, settings.options):
+            _log.warning("%s", text)
+        loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
+        self._loop = MapeLoop(loop_config, self._local or self._forecaster, controller.actuator, clock)
+        controller.actuator.held = self._loop.held
+        pace = settings.plan.correction_seconds if policy.corrects else None
+        self._ticking = Ticking(self._loop, _Source(controller, places=policy.needs.replicas), clock, self._sample, pace)
+        self._task: asyncio.Task[None] | None = None
+
+    # ---- the predictor
+
+    def _needs_process(self) -> bool:
+        settings = self._config.settings
+        return self._asks and self._local is None and settings.predictor_url is None and settings.predictor != BASIC
+
+    def _new_process(self) -> PredictorProcess:
+        return PredictorProcess(self._clock, log_path=self._config.predictor_log, artifacts=self._config.settings.artifacts)
+
+    def _new_client(self) -> PredictorClient | None:
+        settings = self._config.settings
+        if self._process is not None:
+            return PredictorClient(self._process.url, settings.predictor, token=self._process.token)
+        url = settings.predictor_url
+        if not self._asks or url is None or settings.predictor == BASIC:
+            return None
+        _check_address(url)
+        token = settings.predictor_token or os.environ.get(TOKEN_VARIABLE)
+        return PredictorClient(lambda: url, settings.predictor, token=token)
+
+    # ---- the controller's calls
+
+    async def start(self) -> None:
+        """The topology is up: start the predictor, without waiting for it."""
+        if self._process is not None:
+            self._process.start()
+
+    def awake(self) -> None:
+        """The spouts begin: from now on it ticks, also while they sleep again."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._ticking.run())
+
+    async def close(self) -> None:
+        """Stop deciding, take the last sample, and end the predictor. The workers are still there."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)  # first: a tick may begin a decision
+        try:
+            await self._ticking.close()
+            if task is not None:
+                with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
+                    async with asyncio.timeout(_LAST_SECONDS):
+                        self._ticking.sample(await self._controller.cut())
+        finally:
+            if self._client is not None:
+                await self._client.close()
+            if self._process is not None:
+                await self._process.close()
+
+    def set_by_hand(self, component: str, count: int) -> int | None:
+        """Somebody sets a bolt's replicas: leave it alone. Before the first tick that is only where it starts."""
+        before = self._loop.held.get(component)
+        if self._task is not None:
+            self._loop.held[component] = count
+        return before
+
+    def was_set(self, component: str, before: int, table: ActivationTable) -> None:
+        """Somebody has set a bolt's replicas, which has them since that table. Before the first tick that is where it starts."""
+        if self._task is not None:
+            bolts = {name: plan for name, plan in self._controller.blueprint.components.items() if not plan.is_spout}
+            self._loop.note_by_hand(component, before, {name: len(table.components[name].active) for name in bolts}, table.version)
+
+    def hold(self, component: str, count: int | None) -> None:
+        """Hold a bolt at that number, or (None) no longer."""
+        if count is None:
+            self._loop.held.pop(component, None)
+        else:
+            self._loop.held[component] = count
+
+    def release(self, component: str) -> None:
+        """Decide about this bolt again."""
+        self.hold(component, None)
+
+    def pressed(self, component: str) -> None:
+        """A worker says that more comes to that bolt than its replicas there take."""
+        if self._task is not None:
+            self._ticking.press()
+
+    def view(self) -> ElasticView:
+        """What is known now."""
+        last, loop = self._loop.last, self._loop
+        return ElasticView(
+            self._config.policy,
+            self._config.settings.predictor if self._asks else None,
+            self._forecaster.rung if self._asks else None,
+            loop.arrived(),
+            loop.predicted(),
+            "" if last is None else headline(last),
+            dict(loop.held),
+        )
+
+    # ---- what is kept
+
+    def _sample(self, sample: run_log.Sample) -> None:
+        self._config.samples(run_log.written(sample))
+
+    def _write(self, record: decision_log.Record) -> None:
+        self._config.decisions(decision_log.written(record))
+
+
+class _Source:
+    """Snapshots of the topology whose controller this is."""
+
+    def __init__(self, controller: TopologyController, *, places: bool) -> None:
+        """`places`: the policy looks at where workers are."""
+        self._controller, self._places = controller, places
+
+    async def stats(self) -> Stats:
+        """See `StatsSource`."""
+        return await self._controller.stats()
+
+    def machine(self) -> Machine:
+        """See `StatsSource`."""
+        workforce = self._controller.workforce
+        hosts = workforce.hosts() if self._places else None
+        return machine_of(len(self._controller.publisher.table.workers), workforce.cores(), hosts)
+
+
+def checked_policy(settings: ElasticSettings, default: str, blueprint: Blueprint) -> str:
+    """The policy that is to decide about this topology: the configured one, else `default`.
+
+    Raises:
+        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
+    """
+    policy = policy_named(settings.policy or default)
+    policy.configured(settings.plan, settings.options, shape_of(blueprint))
+    _check_address(settings.predictor_url)
+    return policy.name
+
+
+def _check_address(url: str | None) -> None:
+    try:
+        if url is not None:
+            ServiceUrl.parse(url)
+    except InvalidError as error:
+        raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error

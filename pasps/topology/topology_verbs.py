@@ -1,0 +1,179 @@
+"""The verbs of one topology: status, scale, activate, deactivate, kill, errors. All on its controller's event loop.
+
+Whoever decides on replicas sets `scale` and `elastic`, and adds verbs of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, Protocol
+
+from msgspec import Meta
+
+from pasps.api.blueprint import Blueprint
+from pasps.errors import InvalidError, PaspsError
+from pasps.topology.controller import ErrorReport, TopologyController
+from pasps.topology.run_record import RunState
+from pasps.topology.status import Status, shapes
+from pasps.topology.verbs import Verbs
+
+SCALE_SECONDS = 120.0
+_ERRORS_IN_STATUS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """What became of one bolt: active replicas before and after, and how many were asked for, None for auto.
+
+    `error` is why it is not as asked: the class's name and the text.
+    """
+
+    before: int
+    planned: int | None
+    after: int
+    error: tuple[str, str] | None = None
+
+
+Scale = Callable[[Mapping[str, int | None]], Awaitable[Mapping[str, Scaled]]]
+"""Sets bolts by hand, or with None releases them again; names and counts are checked before."""
+
+
+class Standing(Protocol):
+    """Where a run is; a run directory is one."""
+
+    @property
+    def state(self) -> RunState:
+        """The state now."""
+
+    def enter(self, state: RunState) -> None:
+        """The next state."""
+
+
+class TopologyVerbs(Verbs):
+    """See the module; `kill` is given, because ending is more than the topology: it drains for at most so many seconds (None:
+    as it was started), and returns the summary. `comes_back` says of one that does not run now whether it will, and then does what
+    was wanted meanwhile."""
+
+    def __init__(
+        self,
+        controller: TopologyController,
+        standing: Standing,
+        kill: Callable[[float | None], Awaitable[Mapping[str, Any]]],
+        comes_back: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__()
+        self.scale: Scale = self._set_active
+        self.elastic: Callable[[], Mapping[str, Any] | None] = _nobody
+        self._controller = controller
+        self._standing = standing
+        self._kill_run = kill
+        self._comes_back = comes_back
+        self._workers = len(controller.workforce.ids)
+        self.add("status", self._status)
+        self.add("scale", self._scale, SCALE_SECONDS)
+        self.add("activate", self._activate)
+        self.add("deactivate", self._deactivate)
+        self.add("kill", self._kill, None)
+        self.add("errors", self._errors)
+
+    async def _status(self) -> Status:
+        stats = await self._controller.stats()
+        return Status(
+            name=self._controller.blueprint.name,
+            state=self._standing.state,
+            uptime_seconds=stats.uptime_seconds,
+            workers=tuple(self._controller.workers()),
+            workers_wanted=self._workers,
+            components=shapes(self._controller.blueprint),
+            stats=stats,
+            errors=tuple(self._controller.errors)[-_ERRORS_IN_STATUS:],
+            elastic=self.elastic(),
+            troubles=tuple(self._controller.troubles()),
+            lost=self._controller.lost,
+            losses=tuple(self._controller.losses)[-_ERRORS_IN_STATUS:],
+            restarting=self._controller.restarts.under_way,
+            restarts=self._controller.restarts.so_far,
+        )
+
+    async def _scale(self, bolts: dict[str, int | Literal["auto"]]) -> dict[str, Any]:
+        """All are checked before the first is changed; one that is refused then does not stop the others."""
+        wanted = {name: None if count == "auto" else count for name, count in bolts.items()}
+        if not wanted:
+            raise InvalidError("expected at least one bolt, for example count=4")
+        for name, count in wanted.items():
+            check_scale(self._controller.blueprint, name, count, f"{name}={bolts[name]}")
+        done = await self.scale(wanted)
+        return {"table_version": self._controller.publisher.table.version, "bolts": dict(done)}
+
+    async def _activate(self) -> dict[str, str]:
+        return self._awaken(True)
+
+    async def _deactivate(self) -> dict[str, str]:
+        return self._awaken(False)
+
+    async def _kill(self, wait: Annotated[float, Meta(ge=0)] | None = None) -> Mapping[str, Any]:
+        return await self._kill_run(wait)
+
+    async def _errors(self, limit: Annotated[int, Meta(ge=1)] = 50, component: str | None = None) -> dict[str, list[ErrorReport]]:
+        if component is not None and component not in self._controller.blueprint.components:
+            raise InvalidError(_no_component(self._controller.blueprint, component, self._controller.blueprint.components))
+        # who died of its own accord is in both
+        told = dict.fromkeys([*self._controller.errors, *self._controller.losses])
+        kept = [error for error in told if component in (None, error.component)]
+        return {"errors": sorted(kept, key=lambda error: error.time)[-limit:]}
+
+    def _awaken(self, awake: bool) -> dict[str, str]:
+        if self._standing.state not in (RunState.RUNNING, RunState.INACTIVE):
+            if self._comes_back():
+                return {"state": str(self._standing.state), "wanted": "active" if awake else "inactive"}
+            raise InvalidError(f"topology {self._controller.blueprint.name!r} is {self._standing.state}, so its spouts stay as they are")
+        self._controller.set_awake(awake)
+        self._standing.enter(RunState.RUNNING if awake else RunState.INACTIVE)
+        return {"state": str(self._standing.state)}
+
+    async def _set_active(self, wanted: Mapping[str, int | None]) -> dict[str, Scaled]:
+        """The default of `scale`: the controller lets whoever decides know what was set by hand."""
+        for name, count in wanted.items():
+            if count is None and (self._controller.elastic is None or self._controller.elastic.view().policy == "static"):
+                raise InvalidError(f"{name}=auto: the topology is not elastic, pasps.policy is static; give a number")
+        return {name: await self._set_one(name, count) for name, count in wanted.items()}
+
+    async def _set_one(self, name: str, count: int | None) -> Scaled:
+        before, error = self._active(name), None
+        try:
+            if count is not None:
+                await self._controller.set_active(name, count)
+            elif self._controller.elastic is not None:
+                self._controller.elastic.release(name)
+        except PaspsError as refused:
+            error = type(refused).__name__, str(refused)
+        return Scaled(before, count, self._active(name), error)
+
+    def _active(self, name: str) -> int:
+        return len(self._controller.publisher.table.components[name].active)
+
+
+def check_scale(blueprint: Blueprint, name: str, count: object, where: str) -> None:
+    """Whether that bolt can have so many active replicas; None means that somebody else decides.
+
+    Raises:
+        InvalidError: no such bolt, or a number outside of 1 to its pool; begins with `where`.
+    """
+    bolts = {id_: plan for id_, plan in blueprint.components.items() if not plan.is_spout}
+    plan = bolts.get(name)
+    if plan is None:
+        raise InvalidError(f"{where}: {_no_component(blueprint, name, bolts, 'bolt')}")
+    if count is not None and not (isinstance(count, int) and 1 <= count <= plan.pool):
+        raise InvalidError(f"{where}: expected 1 to {plan.pool} replicas of {name!r} (its pool), got {count!r}")
+
+
+def _no_component(blueprint: Blueprint, name: str, known: Mapping[str, Any], what: str = "component") -> str:
+    near = get_close_matches(name, known, n=1)
+    hint = "it is a spout; " if name in blueprint.components else f"did you mean {near[0]!r}? " if near else ""
+    return f"there is no {what} {name!r} in topology {blueprint.name!r}; {hint}it has {', '.join(known)}"
+
+
+def _nobody() -> None:
+    return None

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pasps.activation import first_table, with_active
+from pasps.assignment import Need, place
+from pasps.control.decision_log import Restarts
+from pasps.errors import InvalidError, UnmovableError
+from pasps.metrics import Stats
+from pasps.topology.companion import ElasticView
+from pasps.topology.controller import ErrorReport, TopologyController
+from pasps.topology.run_record import RunState
+from pasps.topology.status import status_from
+from pasps.topology.topology_verbs import Scaled, TopologyVerbs
+from pasps.topology.workforce import WorkerInfo
+from tests.unit.cli.builders import blueprint, report, stats
+
+
+class Publisher:
+    def __init__(self) -> None:
+        self.table = first_table(place({"numbers": Need(1, 1), "doubled": Need(4, 2)}, ["w0"]), {"w0": 1})
+
+
+class Elastic:
+    def __init__(self) -> None:
+        self.released: list[str] = []
+
+    def release(self, component: str) -> None:
+        self.released.append(component)
+
+    def view(self) -> ElasticView:
+        return ElasticView("pasps", "lr", "predictor", 1.0, 1.0, "", {})
+
+
+class Master:
+    """As much of a `TopologyController` as the verbs use; the real one needs worker processes."""
+
+    def __init__(self) -> None:
+        self.blueprint = blueprint()
+        self.publisher = Publisher()
+        self.errors: deque[ErrorReport] = deque()
+        self.losses: deque[ErrorReport] = deque()
+        self.lost = 0
+        self.elastic: Elastic | None = None
+        self.awake = True
+        self.workforce = SimpleNamespace(ids=["w0"])
+        self.restarts = SimpleNamespace(under_way="", so_far=Restarts())
+
+    def workers(self) -> list[WorkerInfo]:
+        return [WorkerInfo("w0", 41, "127.0.0.1", 7000)]
+
+    def troubles(self) -> list[str]:
+        return ["worker w0 cannot live"]
+
+    async def stats(self) -> Stats:
+        return stats(3.0)
+
+    async def set_active(self, component: str, count: int) -> int:
+        if count == 3:
+            raise UnmovableError(component, 1, "log", "a file")
+        self.publisher.table = with_active(self.publisher.table, component, count)
+        return self.publisher.table.version
+
+    def set_awake(self, awake: bool) -> None:
+        self.awake = awake
+
+
+class Standing:
+    def __init__(self) -> None:
+        self.state = RunState.RUNNING
+
+    def enter(self, state: RunState) -> None:
+        self.state = state
+
+
+class Bench:
+    """The verbs with what is around them."""
+
+    def __init__(self) -> None:
+        self.master, self.standing = Master(), Standing()
+        self.killed: list[float | None] = []
+        self.verbs = TopologyVerbs(cast("TopologyController", self.master), self.standing, self.kill)
+
+    async def kill(self, wait: float | None) -> Mapping[str, Any]:
+        self.killed.append(wait)
+        return {"left": {}}
+
+    def call(self, name: str, **arguments: Any) -> Any:
+        return asyncio.run(self.verbs.call(name, arguments))
+
+
+def test_status_is_all_that_is_known() -> None:
+    bench = Bench()
+    bench.verbs.elastic = lambda: {"policy": "pasps"}
+    bench.master.errors.extend(report(str(number)) for number in range(30))
+    status = status_from(bench.call("status"))
+    assert (status.name, status.state, status.uptime_seconds) == ("doubling", RunState.RUNNING, 3.0)
+    assert [component.id for component in status.components] == ["numbers", "doubled"]
+    assert (status.workers_wanted, [worker.pid for worker in status.workers]) == (1, [41])
+    assert [error.text for error in status.errors] == [str(number) for number in range(20, 30)]
+    assert status.elastic == {"policy": "pasps"}
+    assert status.troubles == ("worker w0 cannot live",)
+    assert Bench().call("status")["elastic"] is None
+    assert (status.restarting, status.restarts) == ("", Restarts())
+
+
+def test_status_says_that_all_workers_are_started_anew_and_how_often_they_were() -> None:
+    bench = Bench()
+    bench.master.restarts = SimpleNamespace(
+        under_way="all workers are being started anew (doubled 1 -> 2)", so_far=Restarts(3, 90.0, 2.5, 7)
+    )
+    status = status_from(bench.call("status"))
+    assert status.restarting == "all workers are being started anew (doubled 1 -> 2)"
+    assert status.restarts == Restarts(3, 90.0, 2.5, 7)
+
+
+def test_scale_sets_what_works_and_tells_before_and_after() -> None:
+    told = Bench().call("scale", bolts={"doubled": 4})
+    assert told == {"table_version": 2, "bolts": {"doubled": {"before": 2, "planned": 4, "after": 4, "error": None}}}
+
+
+def test_what_the_master_refuses_is_told_for_its_bolt() -> None:
+    told = Bench().call("scale", bolts={"doubled": 3})["bolts"]["doubled"]
+    assert (told["before"], told["after"], told["error"][0]) == (2, 2, "UnmovableError")
+    assert "attribute 'log' cannot move" in told["error"][1]
+
+
+@pytest.mark.parametrize(
+    ("bolts", "words"),
+    [
+        ({}, "at least one bolt"),
+        ({"doubled": 1, "doublet": 1}, "doublet=1: there is no bolt 'doublet' in topology 'doubling'; did you mean 'doubled'?"),
+        ({"doubled": 1, "numbers": 1}, "it is a spout"),
+        ({"doubled": 0}, "doubled=0: expected 1 to 4 replicas of 'doubled'"),
+        ({"doubled": 5}, "expected 1 to 4 replicas"),
+        ({"numbers": "auto"}, "it is a spout"),
+        ({"doubled": "auto"}, "doubled=auto: the topology is not elastic, pasps.policy is static"),
+    ],
+)
+def test_scale_checks_all_before_it_changes_any(bolts: dict[str, Any], words: str) -> None:
+    bench = Bench()
+    with pytest.raises(InvalidError) as caught:
+        bench.call("scale", bolts=bolts)
+    assert words in str(caught.value)
+    assert bench.master.publisher.table.version == 1
+
+
+def test_auto_gives_a_bolt_back_to_whoever_decides() -> None:
+    bench = Bench()
+    bench.master.elastic = Elastic()
+    told = bench.call("scale", bolts={"doubled": "auto"})["bolts"]["doubled"]
+    assert (told, bench.master.elastic.released) == ({"before": 2, "planned": None, "after": 2, "error": None}, ["doubled"])
+
+
+def test_somebody_else_may_scale() -> None:
+    bench = Bench()
+    seen: list[Mapping[str, int | None]] = []
+
+    async def scale(wanted: Mapping[str, int | None]) -> Mapping[str, Scaled]:
+        seen.append(wanted)
+        return {"doubled": Scaled(2, None, 2)}
+
+    bench.verbs.scale = scale
+    bench.call("scale", bolts={"doubled": "auto"})
+    assert seen == [{"doubled": None}]
+
+
+def test_spouts_are_stopped_and_started() -> None:
+    bench = Bench()
+    assert bench.call("deactivate") == {"state": "inactive"}
+    assert (bench.master.awake, bench.standing.state) == (False, RunState.INACTIVE)
+    assert bench.call("activate") == {"state": "running"}
+    assert bench.master.awake
+
+
+@pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING, RunState.ENDED])
+def test_nobody_wakes_the_spouts_of_one_that_drains(state: RunState) -> None:
+    bench = Bench()
+    bench.standing.state, bench.master.awake = state, False
+    with pytest.raises(InvalidError, match=f"is {state}, so its spouts stay as they are"):
+        bench.call("activate")
+    assert not bench.master.awake
+
+
+@pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING])
+@pytest.mark.parametrize(("verb", "wanted"), [("activate", "active"), ("deactivate", "inactive")])
+def test_where_it_is_kept_and_done_later_it_is_not_refused(state: RunState, verb: str, wanted: str) -> None:
+    bench = Bench()
+    bench.verbs = TopologyVerbs(cast("TopologyController", bench.master), bench.standing, bench.kill, lambda: True)
+    bench.standing.state = state
+    before = bench.master.awake
+    assert bench.call(verb) == {"state": str(state), "wanted": wanted}
+    assert (bench.master.awake, bench.standing.state) == (before, state)
+
+
+def test_kill_is_for_whoever_owns_the_run() -> None:
+    bench = Bench()
+    assert bench.call("kill", wait=3) == {"left": {}}
+    bench.call("kill")
+    assert bench.killed == [3.0, None]
+
+
+def test_errors_are_the_last_ones_of_one_component_or_of_all() -> None:
+    bench = Bench()
+    bench.master.errors.extend([report("a"), report("b", "numbers"), report("c")])
+    assert [error["text"] for error in bench.call("errors")["errors"]] == ["a", "b", "c"]
+    assert [error["text"] for error in bench.call("errors", limit=1, component="doubled")["errors"]] == ["c"]
+    with pytest.raises(InvalidError, match="there is no component 'doubles' in topology 'doubling'; did you mean 'doubled'"):
+        bench.call("errors", component="doubles")
+
+
+def test_workers_that_were_lost_are_told_in_their_places_among_the_errors_and_once() -> None:
+    bench = Bench()
+    own = replace(report("worker w0 died: status 7", ""), time=2.0)
+    killed = replace(report("worker w0 died: SIGKILL", ""), time=3.0)
+    bench.master.errors.extend([replace(report("a"), time=1.0), own, replace(report("b"), time=4.0)])
+    bench.master.losses.extend([own, killed])
+    bench.master.lost = 7
+    assert [error["text"] for error in bench.call("errors")["errors"]] == ["a", own.text, killed.text, "b"]
+    assert [error["text"] for error in bench.call("errors", limit=2)["errors"]] == [killed.text, "b"]
+    assert [error["text"] for error in bench.call("errors", component="doubled")["errors"]] == ["a", "b"]
+    status = status_from(bench.call("status"))
+    assert (status.lost, status.losses, [error.text for error in status.errors]) == (7, (own, killed), ["a", own.text, "b"])
