@@ -22,7 +22,7 @@ def machine() -> Mapping[str, object]:
 
 
 def _processor() -> str:
-    try:
+    try:  # psutil does not tell its name
         with open("/proc/cpuinfo") as lines:
             return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):

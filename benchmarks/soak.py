@@ -59,16 +59,12 @@ def sample(pid: int, start: float) -> Sample:
     """What the kernel knows of a process now.
 
     Raises:
-        OSError: it is gone.
+        psutil.Error: it is gone.
     """
-    sizes = {"Rss": 0, "Pss": 0, "Private_Clean": 0, "Private_Dirty": 0}
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
-        name, _, size = line.partition(":")
-        if name in sizes:
-            sizes[name] = int(size.split()[0])
-    times = psutil.Process(pid).cpu_times()
-    own = sizes["Private_Clean"] + sizes["Private_Dirty"]
-    return Sample(time.monotonic() - start, sizes["Rss"] / 1024, sizes["Pss"] / 1024, own / 1024, times.user + times.system)
+    process = psutil.Process(pid)
+    memory, times = process.memory_full_info(), process.cpu_times()
+    rss, pss, own = (size / (1 << 20) for size in (memory.rss, memory.pss, memory.uss))
+    return Sample(time.monotonic() - start, rss, pss, own, times.user + times.system)
 
 
 def growth(process: str, samples: Sequence[Sample], warm_up_seconds: float) -> Growth | None:
@@ -135,7 +131,7 @@ def _watch(pids: Mapping[str, int], wanted: argparse.Namespace) -> tuple[dict[st
         for name, pid in pids.items():
             try:
                 samples[name].append(sample(pid, start))
-            except (OSError, psutil.Error) as error:
+            except psutil.Error as error:
                 ended.append(f"{name} (process {pid}) ended ({error})")
         if time.monotonic() - told >= _LEVEL_SECONDS:
             told += _LEVEL_SECONDS

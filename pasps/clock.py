@@ -66,6 +66,7 @@ def wall_of(clock: Clock, moment: float) -> float:
 
 def _waits_for_a_core() -> dict[str, int]:
     """Nanoseconds that each thread of this process was ready to run and did not; empty where the system does not tell."""
+    # nor does psutil: it knows how long a thread ran, not how long it waited
     found = {}
     try:
         for thread in os.listdir("/proc/self/task"):

@@ -6,10 +6,9 @@ import os
 import signal
 import socket
 
-from predictor_service import framing
 from predictor_service.errors import PredictorError
 from predictor_service.forecast import Forecast, forecast
-from predictor_service.job import Hello, Job
+from predictor_service.job import Job, packed, wait_received
 from predictor_service.registry import all_models, builtin_models
 from predictor_service.sums import forecast_sums
 from predictor_service.trained.artifact import Loaded
@@ -20,14 +19,15 @@ _loaded = Loaded()
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer jobs until the server closes its end."""
+    """Say who this is, then answer jobs until the server closes its end."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    connection.sendall(framing.packed(Hello(os.getpid())))
-    while (job := framing.receive(connection)) is not None:
-        signal.setitimer(signal.ITIMER_REAL, job.alarm_seconds)
-        answer = answered(job)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        connection.sendall(framing.packed(answer))
+    connection.sendall(packed(os.getpid()))
+    with connection.makefile("rb") as jobs:
+        while (job := wait_received(jobs)) is not None:
+            signal.setitimer(signal.ITIMER_REAL, job.alarm_seconds)
+            answer = answered(job)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            connection.sendall(packed(answer))
 
 
 def answered(job: Job) -> Forecast | PredictorError:

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from predictor_service import framing
 from predictor_service.errors import FitProcessLostError, PredictorError
 from predictor_service.forecast import Forecast
-from predictor_service.job import Hello, Job
+from predictor_service.job import Job, packed, received
 
 _START_SECONDS = 150.0
 _ONE_THREAD = dict.fromkeys(
@@ -31,29 +30,23 @@ class FitProcess(asyncio.Protocol):
 
     def __init__(self, on_end: Callable[[FitProcess], None]) -> None:
         self._on_end = on_end
-        self._unpacker = framing.Unpacker()
+        self._said = asyncio.StreamReader()
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Any] | None = None
         self.pid = 0
         self.ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Asyncio's call: the socket is open."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own, which is none by its class
-        self._answer = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
         """Asyncio's call: a piece of an answer."""
-        message = self._unpacker.feed(data)
-        if message is not None and self._answer is not None and not self._answer.done():
-            self._answer.set_result(message)
+        self._said.feed_data(data)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Asyncio's call: the process has ended, or was ended."""
         self.ended = True
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(FitProcessLostError(f"process {self.pid} ended"))
-            self._answer.exception()  # nobody may be waiting for it
+        self._said.feed_eof()
         self._on_end(self)
 
     async def wait_ready(self, seconds: float = _START_SECONDS) -> None:
@@ -62,13 +55,11 @@ class FitProcess(asyncio.Protocol):
         Raises:
             FitProcessLostError: it ended before that, or took too long.
         """
-        assert self._answer is not None
         try:
             async with asyncio.timeout(seconds):
-                hello: Hello = await self._answer
+                self.pid = await self._answer()
         except TimeoutError as late:
             raise FitProcessLostError(f"no process was ready after {seconds:g} s") from late
-        self.pid = hello.pid
 
     async def fit(self, job: Job) -> Forecast:
         """One at a time. When it is cancelled the process is of no more use: `kill` it.
@@ -79,12 +70,17 @@ class FitProcess(asyncio.Protocol):
         """
         if self.ended or self._transport is None:
             raise FitProcessLostError(f"process {self.pid} has ended")
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(framing.packed(job))
-        answer: Forecast | PredictorError = await self._answer
+        self._transport.write(packed(job))
+        answer: Forecast | PredictorError = await self._answer()
         if isinstance(answer, PredictorError):
             raise answer
         return answer
+
+    async def _answer(self) -> Any:
+        try:
+            return await received(self._said)
+        except asyncio.IncompleteReadError as error:
+            raise FitProcessLostError(f"process {self.pid} ended") from error
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""

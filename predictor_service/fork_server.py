@@ -1,13 +1,15 @@
 """`python -m predictor_service.fork_server FD PARENT [ARTIFACTS]`: loads libraries and artifacts once, then forks on demand.
 
 A process is so there in milliseconds, with libraries loaded and warm and their memory shared. This process has a single thread,
-which is what makes forking it safe; `fit_process` starts it and sets the environment that keeps it so.
+which is what makes forking it safe; `fit_process` starts it and sets the environment that keeps it so. Why no library's pool does
+this: docs/decisions/0039.
 
 Ends when the server closes its end of the control socket, and takes its children with it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import math
@@ -15,16 +17,19 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from predictor_service import fit_loop, parent
+import psutil
+
+from predictor_service import fit_loop
 from predictor_service.forecast import forecast
 from predictor_service.registry import builtin_models
 from predictor_service.trained.artifacts import Artifacts
 
 _WARM_UP_SECONDS = 120
+_PR_SET_PDEATHSIG = 1
 
 _log = logging.getLogger(__name__)
 
@@ -33,23 +38,21 @@ def main(arguments: Sequence[str]) -> None:
     """Warm up, then fork until the control socket is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to answer
     descriptor, server = map(int, arguments[:2])
-    parent.end_with(server)
+    _end_with(server)
     control = socket.socket(fileno=descriptor)
     warm_up()
     fit_loop.load_artifacts(Artifacts(Path(arguments[2]) if arguments[2:] else None))
     gc.collect()
     gc.freeze()  # no collection writes to pages that are shared with the children
-    parent.end_by_itself()  # from now on it sees the server's end, and can end its children first
-    children: set[int] = set()
-    signal.signal(signal.SIGCHLD, lambda number, frame: _reap(children))
+    _signal_at_parents_end(0)  # from now on it sees the server's end, and can end its children first
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets a child that has ended: nobody asks how
     try:
         while (asked := _next_request(control)) is not None:
             niceness, connection = asked
-            with connection, _no_child_is_reaped():
-                if child := _fork(control, connection, niceness):
-                    children.add(child)
+            with connection:
+                _fork(control, connection, niceness)
     finally:
-        _end(children)
+        _end_children()
 
 
 def warm_up() -> None:
@@ -73,21 +76,20 @@ def _next_request(control: socket.socket) -> tuple[int, socket.socket] | None:
     return (niceness[0], socket.socket(fileno=descriptors[0])) if niceness and descriptors else None
 
 
-def _fork(control: socket.socket, connection: socket.socket, niceness: int) -> int:
-    """The child's id; 0 when the system has no room for one: the server sees that its socket is closed."""
+def _fork(control: socket.socket, connection: socket.socket, niceness: int) -> None:
+    """Where the system has no room for a child, the server sees that its socket is closed."""
     forker = os.getpid()
     try:
         child = os.fork()
     except OSError as error:
         _log.warning("cannot fork: %s", error)
-        return 0
+        return
     if child:
-        return child
+        return
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         control.close()
-        parent.end_with(forker)
+        _end_with(forker)
         os.nice(niceness)
         fit_loop.serve(connection)
     except OSError:
@@ -98,29 +100,25 @@ def _fork(control: socket.socket, connection: socket.socket, niceness: int) -> i
         os._exit(0)
 
 
-@contextmanager
-def _no_child_is_reaped() -> Iterator[None]:
-    """A child that ends before its id is noted must be reaped after that."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when its parent ends; it ends at once when that has happened."""
+    _signal_at_parents_end(signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
 
 
-def _reap(children: set[int]) -> None:
-    for child in list(children):
-        if os.waitpid(child, os.WNOHANG)[0]:
-            children.discard(child)
+def _signal_at_parents_end(number: int) -> None:
+    """Linux sends it even in the middle of a fit; elsewhere this does nothing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
-def _end(children: set[int]) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _reap(children)
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    for child in children:
-        os.waitpid(child, 0)
+def _end_children() -> None:
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    with suppress(ChildProcessError):
+        os.waitpid(-1, 0)  # as SIGCHLD is ignored, until there is none left
 
 
 if __name__ == "__main__":

@@ -1,11 +1,19 @@
-"""What the server asks of a process that fits, and what that one says first. No library: both sides import it."""
+"""What the server asks of a process that fits, and how they talk: pickled values over a socket pair that nobody else can reach.
+
+No library: both sides import it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 from predictor_service.trained.artifacts import Place
+
+_LENGTH_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +31,24 @@ class Job:
     """The model is trained already, and this is where it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """A process's first message: it is ready."""
+def packed(value: object) -> bytes:
+    """One message: a value with its length before it."""
+    body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return len(body).to_bytes(_LENGTH_BYTES) + body
 
-    pid: int
+
+async def received(stream: asyncio.StreamReader) -> Any:
+    """The next message.
+
+    Raises:
+        asyncio.IncompleteReadError: the other end was closed before the whole of it was there.
+    """
+    length = int.from_bytes(await stream.readexactly(_LENGTH_BYTES))
+    return pickle.loads(await stream.readexactly(length))
+
+
+def wait_received(stream: BinaryIO) -> Any:
+    """The same for who has no event loop, and blocks; None instead of the error."""
+    length = int.from_bytes(stream.read(_LENGTH_BYTES))
+    body = stream.read(length)
+    return pickle.loads(body) if body and len(body) == length else None

@@ -21,7 +21,7 @@ from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
 from pasps.clock import SystemClock
-from pasps.cluster.launch.launcher import usable_cores
+from pasps.cluster.launch.cores import usable_cores
 from pasps.cluster.package.make import PackageRequest
 from pasps.config import OPTIONS_PREFIX, check, merged, parse_option
 from pasps.control import decision_log, run_log

@@ -1,6 +1,7 @@
 """Asks a predictor service over HTTP; the forecaster calls it. Asyncio streams: a request that is cancelled is gone at once.
 
 The contract is JSON alone: POST /v1/predict and /v2/forecast, GET /v1/models, /v1/artifacts and /healthz. Pure but for `PredictorClient`.
+Why not httpx: docs/decisions/0039.
 """
 
 from __future__ import annotations

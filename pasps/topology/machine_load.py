@@ -1,17 +1,15 @@
-"""How busy this machine's cores are, whoever uses them. Reads the kernel's counters; elsewhere than on Linux it knows nothing."""
+"""How busy this machine's cores are, whoever uses them."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from pasps.cluster.launch.launcher import usable_cores
+import psutil
+
+from pasps.cluster.launch.cores import usable_cores
 from pasps.control.monitor import Machine
-
-_COUNTERS = Path("/proc/stat")
-_IDLE = (3, 4)  # idle, and waiting for a disk
 
 
 def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[str, str] | None = None) -> Machine:
@@ -24,8 +22,9 @@ def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[st
 def machine_now(workers: int) -> Machine:
     """The cumulative CPU times of all cores, and what a plan must know of the machine."""
     try:
-        times = [float(number) for number in _COUNTERS.read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
-        idle = sum(times[index] for index in _IDLE)
-    except (OSError, ValueError, IndexError):
+        times = psutil.cpu_times()
+    except (OSError, ValueError, TypeError):  # what psutil lets through of counters that are not there, or others than it knows
         return Machine(workers, usable_cores())
-    return Machine(workers, usable_cores(), sum(times) - idle, sum(times))
+    # only Linux counts waiting for a disk, and guests, which are in what users take already
+    everything = sum(times) - sum(getattr(times, name, 0.0) for name in ("guest", "guest_nice"))
+    return Machine(workers, usable_cores(), everything - times.idle - getattr(times, "iowait", 0.0), everything)

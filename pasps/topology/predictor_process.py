@@ -149,6 +149,7 @@ class PredictorProcess:
 
     async def _watch(self, process: subprocess.Popen[bytes]) -> str:
         """Until it has ended, or is given up; what happened to it."""
+        # asyncio's own subprocesses would wait for what the service has started, too: docs/decisions/0039
         output = asyncio.StreamReader()
         pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
         listening = asyncio.ensure_future(self._listen(output))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+# What one process writes down, another compares, weeks later. psutil's create_time is of no use for that: on Linux it is counted from
+# a boot time that moves whenever the clock is set, elsewhere it is corrected by what the clock was when the reader was started.
 _PROC = Path("/proc")
 _STARTED_FIELD = 19
 """Of /proc/PID/stat, counted from the state, which is the first after the name in parentheses."""

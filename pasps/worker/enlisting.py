@@ -17,7 +17,7 @@ from typing import Annotated
 
 import msgspec
 
-from pasps.cluster.launch.launcher import usable_cores
+from pasps.cluster.launch.cores import usable_cores
 from pasps.control.news import News
 from pasps.errors import BrokenError, ProtocolError
 from pasps.transport import handshake

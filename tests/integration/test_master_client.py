@@ -204,6 +204,12 @@ def test_a_slow_answer_is_not_waited_for(master: Master) -> None:
     master.silent.set()
 
 
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 ", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"])
+def test_one_that_comes_in_drops_is_waited_for_no_longer_than_another(begin: bytes) -> None:
+    with serving(Master(raw=begin, drops=b".")) as slow, pytest.raises(TimeoutExpiredError, match=r"no answer within 0\.2 s"):
+        client(slow.url).call("counting", "status", seconds=0.2)
+
+
 @pytest.mark.parametrize(
     ("raw", "kind", "said"),
     [

@@ -48,8 +48,10 @@ def test_importing_pasps_loads_nothing_optional() -> None:
         (
             "import pasps.worker.process",
             "pasps.runtime.worker",
-            ("pasps.control", "pasps.cluster", "pasps.topology.controller"),
+            ("pasps.control", "pasps.cluster", "pasps.topology.controller", "psutil"),
         ),
+        ("import pasps.worker.spark_task", "pasps.runtime.worker", ("pasps.topology.controller", "psutil")),
+        ("import pasps.cli.main", "pasps.cli.main", ("asyncio", "psutil")),
         ("import pasps; pasps.LocalCluster", "pasps.topology.controller", ("pasps.runtime", "pasps.groupings")),
     ],
 )

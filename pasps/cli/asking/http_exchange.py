@@ -1,13 +1,18 @@
-"""One HTTP request and its answer, over a connection of its own. Blocks its caller, never longer than it said."""
+"""One HTTP request and its answer, over a connection of its own. Blocks its caller, never longer than it said.
+
+Why not httpx: docs/decisions/0039.
+"""
 
 from __future__ import annotations
 
 import http.client
+import io
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pasps.clock import Clock, Deadline
@@ -62,12 +67,11 @@ def exchange(url: str, request: Request, seconds: float | None, clock: Clock) ->
     """
     parts = urlsplit(url)
     with closing(_connected(parts, seconds)) as connection:
-        line = connection.sock
         try:
             _send(connection, parts, request)
             if request.sent is not None:
                 request.sent()
-            return _answer(connection, line, request, Deadline(clock, seconds))
+            return _answer(connection.sock, request, Deadline(clock, seconds))
         except TimeoutError as late:
             raise TimeoutExpiredError(f"no answer within {seconds:g} s") from late
         except (ConnectionError, http.client.IncompleteRead) as error:
@@ -104,27 +108,39 @@ def _send(connection: http.client.HTTPConnection, parts: SplitResult, request: R
             return  # whoever refuses a long body answers before it has read all of it
 
 
-def _answer(connection: http.client.HTTPConnection, line: socket.socket, request: Request, deadline: Deadline) -> Answer:
-    line.settimeout(_left(deadline))
-    response = connection.getresponse()
+def _answer(line: socket.socket, request: Request, deadline: Deadline) -> Answer:
+    response = http.client.HTTPResponse(cast(socket.socket, _Received(line, deadline)), method=request.method)
+    response.begin()
     found = bytearray()
-    while True:
-        line.settimeout(_left(deadline))
-        part = response.read1(_PART_BYTES)
-        if not part:
-            break
+    while part := response.read1(_PART_BYTES):
         found += part
         if len(found) > request.most_bytes:
             raise ProtocolError(f"it answered with more than {request.most_bytes} bytes")
-        if response.length == 0:
-            break
     if response.length:
         raise ConnectionResetError
     return Answer(response.status, response.getheader("Location"), bytes(found))
 
 
-def _left(deadline: Deadline) -> float | None:
-    left = deadline.remaining()
-    if left == 0.0:
-        raise TimeoutError
-    return left
+class _Received(io.RawIOBase):
+    """What comes over a connection, in the shape that the standard library's parser wants it.
+
+    Each piece, of the head too, has what is left of the one deadline: with a time-out for each piece, an answer that comes in drops
+    would be waited for without end.
+    """
+
+    def __init__(self, line: socket.socket, deadline: Deadline) -> None:
+        self._line = line
+        self._deadline = deadline
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._deadline.remaining()
+        if left == 0.0:
+            raise TimeoutError
+        self._line.settimeout(left)
+        return self._line.recv_into(buffer)

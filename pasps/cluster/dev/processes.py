@@ -9,11 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+
+import psutil
 
 from pasps.clock import Clock, Deadline
 from pasps.topology.process_identity import started
@@ -47,7 +49,8 @@ class ProcessRef:
                 if self.alive:
                     os.kill(self.pid, number)
                 return
-            # the descriptor stands for what has the number now; so between the look and the signal nobody can take its place
+            # the descriptor stands for what has the number now; so between the look and the signal nobody can take its place, as
+            # somebody can with psutil, which looks and then signals the number
             descriptor = os.pidfd_open(self.pid)
             try:
                 if self.alive:
@@ -101,8 +104,9 @@ class Children:
 def marked(home: Path, *told: str) -> list[ProcessRef]:
     """Every process of this user that belongs to the cluster of that home, except this one; of those the ones that were given these
     variables (`NAME=value`) too."""
-    wanted = (f"{MARK}={home}", *told)
-    pids = _marked_linux(wanted) if sys.platform == "linux" else _marked_by_ps(wanted)
+    wanted = dict(one.split("=", 1) for one in (f"{MARK}={home}", *told)).items()
+    # the environment of another user's process, and of one that is over, is None
+    pids = [process.pid for process in psutil.process_iter(["environ"]) if wanted <= (process.info["environ"] or {}).items()]
     found = ((pid, started(pid)) for pid in pids if pid != os.getpid())
     return [ProcessRef(pid, process) for pid, process in found if process is not None]
 
@@ -126,27 +130,7 @@ def wait_gone(targets: Iterable[ProcessRef], deadline: Deadline) -> list[Process
 
 def _threads(pid: int) -> int:
     """How many a process has that has ended for its parent; elsewhere than on Linux nobody tells."""
-    if sys.platform == "linux":
-        # what has the number now may be another one, and then runs
-        with suppress(OSError):
-            return len(os.listdir(f"/proc/{pid}/task")) if started(pid) is None else 0
+    # what has the number now may be another one, and then runs
+    with suppress(psutil.Error):
+        return psutil.Process(pid).num_threads() if started(pid) is None else 0
     return 0
-
-
-def _marked_linux(wanted: Collection[str]) -> Iterator[int]:
-    marks = {os.fsencode(one) for one in wanted}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        # of another user, or over
-        with suppress(OSError):
-            if marks.issubset((entry / "environ").read_bytes().split(b"\0")):
-                yield int(entry.name)
-
-
-def _marked_by_ps(wanted: Collection[str]) -> Iterator[int]:
-    said = subprocess.run(["ps", "-axEww", "-o", "pid=,command="], capture_output=True, text=True, errors="replace", check=False).stdout
-    for line in said.splitlines():
-        pid, _, text = line.strip().partition(" ")
-        if all(f" {one} " in f"{text} " for one in wanted):
-            yield int(pid)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import psutil
+
+from pasps.cluster.launch.cores import usable_cores
 from pasps.cluster.store.tokens import SECRET_VARIABLES
 
 _log = logging.getLogger(__name__)
@@ -79,14 +82,6 @@ class Launcher(Protocol):
         """
 
 
-def usable_cores() -> int:
-    """Cores of this machine that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
-
-
 @dataclass(frozen=True)
 class _LocalWorker:
     process: subprocess.Popen[bytes]
@@ -107,14 +102,13 @@ class _LocalWorker:
 
     def cpu_seconds(self) -> float | None:
         try:
-            stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # it is gone, or this is not Linux
+            times = psutil.Process(self.pid).cpu_times()
+        except psutil.Error:  # it is gone
             return None
-        user, system = stat.rpartition(")")[2].split()[11:13]  # behind the name, which may hold spaces and parentheses
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return times.user + times.system
 
     def oom_kills(self) -> int | None:
-        try:
+        try:  # psutil has no counter of it
             counters = Path("/proc/vmstat").read_text(encoding="ascii")
         except OSError:  # this is not Linux
             return None

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
+import psutil
 import pytest
 
-from pasps.cluster.launch.launcher import usable_cores
+from pasps.cluster.launch.cores import usable_cores
 from pasps.control.monitor import Machine
 from pasps.topology import machine_load
 
 
 def test_times_of_all_cores_are_split_into_busy_and_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counters = tmp_path / "stat"
-    counters.write_text("cpu  100 1 50 800 40 5 4 0 7 7\ncpu0 1 2 3\n")
-    monkeypatch.setattr(machine_load, "_COUNTERS", counters)
+    ticks = os.sysconf("SC_CLK_TCK")
+    counters = [str(seconds * ticks) for seconds in (100, 1, 50, 800, 40, 5, 4, 0, 7, 7)]
+    (tmp_path / "stat").write_text(f"cpu  {' '.join(counters)}\ncpu0 1 2 3\n")
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
     assert machine_load.machine_now(3) == Machine(3, usable_cores(), 160.0, 1000.0)
 
 
 @pytest.mark.parametrize("text", [None, "", "cpu words"])
 def test_a_machine_without_such_counters_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
-    counters = tmp_path / "stat"
     if text is not None:
-        counters.write_text(text)
-    monkeypatch.setattr(machine_load, "_COUNTERS", counters)
-    machine = machine_load.machine_now(2)
-    assert machine.busy_seconds is None or machine.all_seconds == 0.0
-    assert machine.workers == 2
+        (tmp_path / "stat").write_text(text)
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert machine_load.machine_now(2) == Machine(2, usable_cores())
 
 
 def test_workers_on_other_machines_have_the_cores_of_all_of_them() -> None:
