@@ -25,7 +25,7 @@ was set by hand stays as it is, whatever the policy plans, until BOLT=auto gives
 all are checked before the first is changed."""
 _AUTO = "auto"
 SCALE_SECONDS = 125.0
-"""A little more than a topology gives itself (`daemons.topology_verbs.SCALE_SECONDS`), so that it can say what did not work."""
+"""A little more than a topology gives itself (`topology.topology_verbs.SCALE_SECONDS`), so that it can say what did not work."""
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:

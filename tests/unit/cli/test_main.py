@@ -79,4 +79,4 @@ def test_a_verb_loads_nothing_of_what_runs_a_topology() -> None:
 def test_help_loads_no_command_and_no_run() -> None:
     found = loaded("pasps.cli.main")
     assert {name for name in found if name.startswith("pasps.cli.")} == {"pasps.cli.main", "pasps.cli.exit_codes"}
-    assert not any(name.startswith("pasps.daemons.run_") for name in found)
+    assert not any(name.startswith("pasps.topology.run_") for name in found)
