@@ -89,7 +89,7 @@ def spread(application: Application, run: Run) -> bool:
 def kill_a_worker(application: Application, run: Run) -> None:
     wait_until(lambda: spread(application, run), "replicas to be activated", run)
     run.family = set(run.process.children(recursive=True))
-    workers = [process for process in run.family if any("worker_process" in word for word in words_of(process))]
+    workers = [process for process in run.family if "pasps.worker.process" in words_of(process)]
     os.kill(workers[0].pid, signal.SIGKILL)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store
-from pasps.cluster.store.submission import Desired, desired_of
+from pasps.cluster.store.submission import NOT_UNDERSTOOD, Desired, desired_of
 from pasps.errors import PaspsError
 
 _log = logging.getLogger(__name__)
@@ -21,12 +22,16 @@ class _Epoch(msgspec.Struct):
 
 
 class Wanted:
-    """`desired` is the newest that could be read; `later` the epoch of a driver that came after this one, None: there is none."""
+    """`desired` is the newest that could be read; `later` the epoch of a driver that came after this one, None: there is none.
+
+    A topology whose entry is gone, or emptied, is over: that it ends is wanted.
+    """
 
     def __init__(self, store: Store, name: str, epoch: int) -> None:
         self.desired = Desired()
         self.later: int | None = None
         self._store, self._name, self._epoch = store, name, epoch
+        self._was_there = False
 
     async def begin(self) -> None:
         """Read it for the first time.
@@ -38,6 +43,10 @@ class Wanted:
         entry = await self._store.read(layout.topology(self._name))
         if entry is not None and entry.value:
             self.desired = desired_of(entry.value, layout.topology(self._name))
+            self._was_there = True
+        elif self._was_there and self.desired.state != "killed":
+            # a leader took this driver for gone, and has told its user that the topology is over
+            self.desired = replace(self.desired, state="killed", wait=0.0)
         # a driver that comes slowly may write over the record of its successor, but not over what was decided before both
         for path in (layout.launch(self._name), layout.driver(self._name)):
             epoch = await self._epoch_at(path)
@@ -50,7 +59,7 @@ class Wanted:
             return 0
         try:
             return msgspec.json.decode(entry.value, type=_Epoch).epoch
-        except msgspec.DecodeError as error:  # what is wanted is known all the same
+        except NOT_UNDERSTOOD as error:  # what is wanted is known all the same
             _log.warning("%s holds something else: %s", path, error)
             return 0
 

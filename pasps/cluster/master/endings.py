@@ -15,7 +15,8 @@ from pasps.cluster.master.found import Found
 from pasps.cluster.master.packages import Packages
 from pasps.cluster.master.records import Ended, Launch, decoded, ended_of
 from pasps.cluster.store import layout
-from pasps.cluster.store.contract import Store
+from pasps.cluster.store.contract import ConflictError, Store
+from pasps.cluster.store.submission import NOT_UNDERSTOOD
 from pasps.errors import InvalidError
 
 _log = logging.getLogger(__name__)
@@ -29,9 +30,9 @@ class Endings:
     def __init__(self, store: Store, packages: Packages, clock: Clock, leads: Callable[[], bool]) -> None:
         self._store, self._packages, self._clock, self.leads = store, packages, clock, leads
 
-    async def finish(self, found: Found) -> None:
+    async def finish(self, found: Found) -> bool:
         """1. Keep how it ended. 2. Remove its package. 3. Empty its entry, so that no leader ever takes what is left for a topology.
-        4. Remove it. 5. Forget the oldest that ended. Doing it again does no harm."""
+        4. Remove it. 5. Forget the oldest that ended. Doing it again does no harm. False: it is to be looked at again."""
         epoch = found.newest or await self._take_epoch(found)
         submitted = found.submission.submitted if found.submission else 0.0
         ended = Ended(found.name, submitted, self._clock.wall(), await self._summary(found.name))
@@ -40,12 +41,27 @@ class Endings:
             await self._packages.remove(found.submission.package)
         if not self.leads():
             # the next leader does it again; by now the name may be in use again
-            return
+            return False
         # entries below go first when a tree is removed: without what its driver said, a topology would start again
-        await self._store.write(layout.topology(found.name), b"")
+        if not await self._empty(found) or not self.leads():
+            return False
         await self._store.remove(layout.topology(found.name))
         _log.info("topology %s is over", found.name)
         await self._forget_oldest()
+        return True
+
+    async def _empty(self, found: Found) -> bool:
+        """Whether its entry was still as it was read: it may have been finished by another leader, and submitted again, meanwhile."""
+        path = layout.topology(found.name)
+        there = await self._store.read(path)
+        try:
+            if there is not None and there.value == found.kept:
+                await self._store.write(path, b"", there.version)
+                return True
+        except ConflictError:
+            pass
+        _log.info("topology %s was changed while it was finished: it is looked at again", found.name)
+        return False
 
     async def ended(self) -> list[Ended]:
         """Those that are over, the newest first."""
@@ -90,7 +106,7 @@ class Endings:
         entry = await self._store.read(path)
         try:
             return None if entry is None else msgspec.json.decode(entry.value, type=Ended)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except NOT_UNDERSTOOD as error:
             _log.warning("%s cannot be read: %s", path, error)
             return None
 

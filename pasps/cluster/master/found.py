@@ -22,8 +22,8 @@ _T = TypeVar("_T")
 class Found:
     """One topology. `submission` is None for what is left of one that was removed, and when it cannot be understood.
 
-    `problem` says what cannot be understood. `alive` is the epoch of the driver that is registered, `launch` the newest start for this
-    very topology, `last_epoch` that of any topology of this name.
+    `kept` is its entry as it was read, `problem` what of it cannot be understood. `alive` is the epoch of the driver that is
+    registered, `launch` the newest start for this very topology, `last_epoch` that of any topology of this name.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Found:
     last_epoch: int = 0
     summary: bool = False
     problem: str = ""
+    kept: bytes = b""
 
     @property
     def newest(self) -> int:
@@ -72,7 +73,8 @@ async def find(store: Store, name: str, signing: str) -> Found | None:
     problems: list[str] = []
     key = submission_key(signing, name)
     submission = _understood(entry, lambda value, where: signed_submission(value, where, key), paths[0], problems)
-    desired = _understood(entry if entry.value else None, desired_of, paths[0], problems)
+    # where the submission cannot be understood that is problem enough
+    desired = _understood(entry if entry.value else None, desired_of, paths[0], [] if problems else problems)
     last = _understood(launch, _launch_of, paths[3], problems)
     registered = _understood(alive, _alive_of, paths[2], problems)
     return Found(
@@ -85,6 +87,7 @@ async def find(store: Store, name: str, signing: str) -> Found | None:
         last_epoch=last.epoch if last else 0,
         summary=summary is not None,
         problem="; ".join(problems),
+        kept=entry.value,
     )
 
 

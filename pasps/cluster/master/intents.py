@@ -46,7 +46,7 @@ class Intents:
             NotLeadingError: this master leads no more.
             BusyError: others change it all the time, or what `change` raises.
         """
-        await self.find(name)
+        found = await self.find(name)
         async with self._locks.of(name):
             for _ in range(TRIES):
                 value, version = await self._entry(name)
@@ -54,7 +54,8 @@ class Intents:
                     desired = desired_of(value, layout.topology(name))
                 except InvalidError as error:
                     _log.warning("replaced, as it cannot be read: %s", error)
-                    desired = Desired()
+                    # no driver takes a restart for one that it has had
+                    desired = Desired(restart=max(found.launch.restart if found.launch else 0, found.record.restart if found.record else 0))
                 if await self._write(name, with_desired(value, change(desired)), version):
                     return
         raise BusyError(f"store: {layout.topology(name)} is changed by others all the time; ask again")

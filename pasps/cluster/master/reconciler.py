@@ -22,7 +22,7 @@ from pasps.cluster.master.packages import Packages
 from pasps.cluster.master.records import Launch
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import ConflictError, Store, StoreUnavailableError, Watch
-from pasps.cluster.store.submission import Desired, DriverRecord, encoded, with_desired
+from pasps.cluster.store.submission import Desired, DriverRecord, encoded, is_left, with_desired
 from pasps.errors import BrokenError, BusyError
 from pasps.topology.process_identity import started
 from pasps.topology.run_record import host
@@ -151,7 +151,8 @@ class Reconciler:
             case Action.RECORD_FAILURE:
                 await self._record_failure(found)
             case Action.FINISH:
-                await self._endings.finish(found)
+                if not await self._endings.finish(found):
+                    return
                 # the next topology of this name has no past
                 self._tracks.pop(name, None)
                 self._processes.forget(name)
@@ -169,7 +170,7 @@ class Reconciler:
         path = layout.topology(name)
         left = await self._store.read(path)
         with suppress(ConflictError):  # who was quicker knows better
-            if left is not None:
+            if left is not None and is_left(left.value):
                 await self._store.write(path, with_desired(left.value, Desired("killed", 0.0)), left.version)
 
     async def _start(self, found: Found) -> None:

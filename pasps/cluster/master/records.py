@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pasps.cluster.store.layout import ENDED, topology
+from pasps.cluster.store.submission import NOT_UNDERSTOOD
 from pasps.errors import InvalidError
 
 _T = TypeVar("_T")
@@ -89,5 +90,5 @@ def decoded(value: bytes, kind: type[_T], where: str) -> _T:
     """
     try:
         return msgspec.json.decode(value, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise InvalidError(f"{where}: expected a {kind.__name__}, got {value[:80]!r}: {error}") from error

@@ -14,6 +14,8 @@ from pasps.errors import InvalidError
 _T = TypeVar("_T")
 
 SCHEMA = "pasps.submission/1"
+NOT_UNDERSTOOD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for what is no record of ours; the last one for what is nested without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class SignedSubmission(msgspec.Struct, frozen=True):
 class KeptTopology(msgspec.Struct, frozen=True):
     """Of a topology's entry what is wanted of it, which can be read whatever the rest is."""
 
-    desired: Desired = Desired()
+    desired: Desired
 
 
 class _Left(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,7 +111,7 @@ def with_desired(value: bytes, desired: Desired) -> bytes:
     if value:
         try:
             before = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_UNDERSTOOD:
             before = {"submission": None}
     return msgspec.json.encode({**before, "desired": desired})
 
@@ -122,7 +124,7 @@ def signed_submission(value: bytes, where: str, key: str) -> Submission | None:
     Raises:
         InvalidError: it is none, of another version, or was not signed by a master with this key; begins with `where`.
     """
-    if not value or _is_left(value):
+    if is_left(value):
         return None
     found = _decoded(value, SignedSubmission, where)
     said = bytes(found.submission)
@@ -162,10 +164,13 @@ def driver_of(value: bytes, where: str) -> DriverRecord:
     return _decoded(value, DriverRecord, where)
 
 
-def _is_left(value: bytes) -> bool:
+def is_left(value: bytes) -> bool:
+    """Whether an entry is what is left of a topology that was removed: empty, or told to whom lives that it is to end."""
+    if not value:
+        return True
     try:
         msgspec.json.decode(value, type=_Left)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_UNDERSTOOD:
         return False
     return True
 
@@ -173,5 +178,5 @@ def _is_left(value: bytes) -> bool:
 def _decoded(value: bytes, kind: type[_T], where: str) -> _T:
     try:
         return msgspec.json.decode(value, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise InvalidError(f"{where}: expected a {kind.__name__}, got {value[:80]!r}: {error}") from error

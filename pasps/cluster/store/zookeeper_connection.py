@@ -183,7 +183,7 @@ class ZooKeeperConnection:
 
     def _state_changed(self, state: str) -> None:
         # in kazoo's thread, the one that sends too, while the state lasts
-        if state == KazooState.CONNECTED and not self.is_closed:
+        if state == KazooState.CONNECTED:
             self._drop_what_is_late()
         found = self._client.client_id
         self.post(self._take_state, state, None if found is None else found[0])
@@ -194,10 +194,14 @@ class ZooKeeperConnection:
         Kazoo fails what it has when it loses the connection, and would send what comes then as soon as it is there again: whoever asked
         has been told long ago that it failed, and may have done something else about it.
         """
-        late = self._client._queue  # noqa: SLF001 - there is no other way to take a request back
-        while late:
-            _, promise = late.popleft()
-            promise.set_exception(ConnectionLoss())
+        queue, ends = self._client._queue, []  # noqa: SLF001 - there is no other way to take a request back
+        while queue:
+            late = queue.popleft()
+            if late[1] is None:
+                ends.append(late)  # nobody waits for the end of the session, and it is still wanted
+            else:
+                late[1].set_exception(ConnectionLoss())
+        queue.extend(ends)
 
     def _take_state(self, state: str, session: int | None) -> None:
         if self.is_closed:

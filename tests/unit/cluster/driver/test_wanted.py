@@ -86,9 +86,10 @@ def test_a_driver_is_later_when_its_epoch_is_higher(epoch: int, later: int | Non
 
 def test_it_cannot_begin_without_the_store_nor_with_nonsense_in_it() -> None:
     async def body(bench: Bench) -> None:
-        await bench.master.write(DESIRED, b"yes")
-        with pytest.raises(InvalidError, match=r"/topologies/words: expected a KeptTopology"):
-            await bench.wanted.begin()
+        for nonsense in (b"yes", b"[" * 100_000, b"{}"):
+            await bench.master.write(DESIRED, nonsense)
+            with pytest.raises(InvalidError, match=r"/topologies/words: expected a KeptTopology"):
+                await bench.wanted.begin()
         bench.store.cut()
         with pytest.raises(StoreUnavailableError):
             await bench.wanted.begin()
@@ -169,6 +170,21 @@ def test_what_was_removed_is_still_wanted() -> None:
         await bench.master.remove(layout.topology(NAME))
         await rounds()
         assert bench.wanted.desired == Desired("killed")
+
+    run(body)
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_a_topology_that_was_taken_out_of_the_store_is_to_end(emptied: bool) -> None:
+    """Its driver was cut off for so long that a leader took it for gone."""
+
+    async def body(bench: Bench) -> None:
+        await bench.want(Desired("inactive", 3.0, 2))
+        await bench.follow()
+        bench.store.cut()
+        await (bench.master.write(DESIRED, b"") if emptied else bench.master.remove(DESIRED))
+        bench.store.mend()
+        await until(lambda: bench.wanted.desired == Desired("killed", 0.0, 2), "the end")
 
     run(body)
 

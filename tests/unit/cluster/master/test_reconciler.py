@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cluster.master import endings, records
+from pasps.cluster.master.found import find
 from pasps.cluster.store import layout
 from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, Submission, encoded, kept, signed_submission
@@ -213,16 +214,45 @@ def test_the_oldest_that_ended_are_forgotten(tmp_path: Path, monkeypatch: pytest
     asyncio.run(body())
 
 
-def test_what_cannot_be_read_is_shown_and_does_not_stop_the_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("garbage", [b"garbage", b"[" * 100_000, b'{"submission": {}, "signature": ""}', b'{"desired": ' + b"[" * 100_000])
+def test_what_cannot_be_read_is_shown_and_killed_and_does_not_stop_the_others(tmp_path: Path, garbage: bytes) -> None:
     async def body() -> None:
         async with bench(tmp_path) as one:
-            await one.watcher.create(layout.topology("broken"), b"garbage")
+            await one.watcher.create(layout.topology("broken"), garbage)
             await one.submit()
             await one.step()
             assert await all_of(one) == [("counting", 1)]
             view = (await one.ask("GET", "/v1/topologies/broken")).json
             assert view["state"] == "failed"
-            assert "garbage" in view["detail"]
+            assert garbage[:10].decode() in view["detail"] or "it was not signed" in view["detail"]
+            await one.watcher.write(layout.driver("counting"), b"[" * 100_000)
+            assert len((await one.ask("GET", "/v1/topologies")).json["topologies"]) == 2
+            killing = await one.begin("/v1/topologies/broken/verbs/kill", {"wait": 0}, lambda: is_killed(one, "broken"))
+            await one.step()
+            assert (await killing).status == 200
+            assert await one.watcher.children(layout.TOPOLOGIES) == ["counting"]
+
+    asyncio.run(body())
+
+
+async def is_killed(one: Bench, name: str) -> bool:
+    entry = await one.watcher.read(layout.topology(name))
+    return entry is not None and b'"killed"' in entry.value
+
+
+def test_a_leader_that_comes_late_neither_ends_nor_removes_what_was_submitted_since(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with bench(tmp_path) as one:
+            await one.submit()
+            await one.step()
+            late = await find(one.store, "counting", TOKEN)
+            assert late is not None
+            await one.watcher.remove(layout.topology("counting"))
+            one.clock.advance(1.0)
+            await one.submit()
+            there = await one.watcher.read(layout.topology("counting"))
+            await one.master.parts.endings.finish(late)
+            assert await one.watcher.read(layout.topology("counting")) == there
 
     asyncio.run(body())
 
