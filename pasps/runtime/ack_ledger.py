@@ -73,6 +73,7 @@ class AckLedger:
             self._enter()
         if deltas is not None and deltas is not roots and deltas != roots:
             return self._ack_each(roots, deltas)
+        # a value that an earlier delta has changed is not made zero by its root alone
         if self._partial and not self._partial.keys().isdisjoint(roots):
             return self._ack_each(roots, roots)
         done = self._pop(roots)

@@ -268,6 +268,7 @@ class Emitter:
     def _offer(self, lane: Lane, batch: Batch) -> None:
         target = lane.targets[batch.task]
         rest: Batch | None = batch
+        # nothing may pass what is parked for the same target
         if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
             rest = target.send(batch)
         if rest is not None and lane.shared:

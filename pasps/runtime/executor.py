@@ -192,6 +192,7 @@ class BoltExecutor(Executor):
 
     def finish(self) -> None:
         """Have `finish` called on every instance here that needs it, behind all that is queued."""
+        # made anew: who was asked before and is not done is among them, so asking twice asks nobody twice
         self._finishes = deque(self.unfinished())
         if self._finishes:
             self.wake()

@@ -135,6 +135,7 @@ class Residents:
 
     def attach(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """Make `executor` the host of the task; it is listed there, and what it emits goes through there."""
+        # with one executor at a time: ticks, `finish` and what is kept are counted and called by executor
         for other in self.executors.values():
             if other.plan.id == slot.component and other.slots.get(slot.task) is slot:
                 del other.slots[slot.task]
@@ -188,6 +189,7 @@ class Residents:
             takers = by_state[ReplicaState.ACTIVE] or by_state[ReplicaState.DRAINING]
             if takers != inbox.takers:
                 inbox.takers = takers
+            # what came while nobody was to take has woken nobody
             if inbox.count:
                 inbox.call()
             elif inbox.dry is not None and takers:

@@ -182,6 +182,7 @@ class Inbox:
             if part.source != first.source or (part.task != first.task and not self.shared):
                 others.append(batches.popleft())
                 continue
+            # of the same sender to the same task: what does not fit ends it, since nothing behind may pass
             if len(part.rows) > room or not first.joins(part, self.shared):
                 break
             batches.popleft()

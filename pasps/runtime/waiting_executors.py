@@ -112,6 +112,7 @@ class WaitingExecutor(BoltExecutor):
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
+        # while it is hushed, too: whoever hushed it waits for just these
         while self._finished:
             self._settle(self._finished.popleft())
         if self._hushed or (self.emitter.parked and not self.emitter.unpark()):
@@ -327,6 +328,7 @@ class ThreadExecutor(WaitingExecutor):
 
     def start(self, work: Work) -> None:
         """Begin the call."""
+        # before the thread can see it: what it does not find here it takes for given back, and leaves alone
         self._ready.add(work)
         self._give(work)
         if self.inbox.shared and not self._looks_behind:
@@ -491,6 +493,7 @@ class ThreadExecutor(WaitingExecutor):
             else:
                 job.outcome = self.way.run(job.slot, job.batch)
             job.seconds = now() - begun
+            # last: from here on the loop settles it, with whatever is in it
             self._finished.append(job)
             self._notify(self)
 
@@ -501,6 +504,7 @@ class ThreadExecutor(WaitingExecutor):
 
     def stop(self) -> None:
         """End the thread once it has done what it was given; does not wait for it."""
+        # first: a question that is put after the answers below finds it set, and its own thread answers it
         self._stopped = True
         self._answer()
         if self._thread is not None:

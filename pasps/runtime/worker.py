@@ -269,6 +269,7 @@ class Worker:
                 self.moves.link_lost(worker)
                 self._lending.link_lost(worker)
         self.keeper.apply(table, positions)
+        # behind the table, which has made a place for what it has routed here
         self._take_early()
         self._draining.go_on()
 
@@ -333,6 +334,8 @@ class Worker:
             self.peers[worker] = peer
         peer.connect(connection)
         self.moves.link_made(worker)
+        # the credit first, then the mark, then `resolve`, which sends what is parked: that must not be forgotten, nor be taken by the
+        # peer for routed by a table that it knows
         if table is not None:
             self.keeper.credit.reconnect(table, worker)
             peer.mark(table.version)
