@@ -113,6 +113,7 @@ class Tables:
         """
         if worker not in self.table.workers:
             return None
+        # before they are forgotten below: by these the next table sends a task back to the worker that still has its state
         unconfirmed: Unconfirmed = {
             key: moving.source for key, moving in self._moving.items() if moving.target == worker and moving.source is not None
         }
@@ -120,6 +121,7 @@ class Tables:
             if moving.target == worker:
                 del self._moving[key]
             elif moving.source == worker:
+                # its state went with it: the target starts afresh, and nobody can refuse or take back that move any more
                 self._moving[key] = replace(moving, source=None)
         self.observed.pop(worker, None)
         version = self.publish(without_worker(self.table, worker, unconfirmed))
@@ -152,6 +154,7 @@ class Tables:
     def moved(self, component: str, task: int, version: int) -> None:
         """That task has arrived."""
         moving = self._moving.get((component, task))
+        # an older version tells of a move that a later table has put another in place of
         if moving is not None and version >= moving.version:
             del self._moving[component, task]
             self._tell()
@@ -207,6 +210,7 @@ class TablePublisher(Tables):
             if wanted is None:
                 return None
             await self._intend(wanted)
+            # nothing is awaited from here to `publish`: a loss that came between would be undone by this table
             if self.table is newest:
                 return wanted
 
