@@ -107,6 +107,7 @@ class ForkServer:
             FitProcessLostError: it did not come up.
         """
         ours, theirs = socket.socketpair()
+        # closed here when it is sent: as long as anybody else has it open, the end of the process is not seen
         with theirs:
             try:
                 socket.send_fds(self._live_control(), [bytes([niceness])], [theirs.fileno()])
