@@ -140,6 +140,7 @@ class AckLedger:
         expired = self._old
         self._old, self._new = self._new, {}
         for root, (_, emitted) in expired.items():
+            # with what acks have made of it so far: the others may still come
             self._expired[root] = (self._partial.pop(root, root), emitted)
             if len(self._expired) > self._MOST_EXPIRED:
                 self._expired.popitem(last=False)

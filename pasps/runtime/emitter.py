@@ -192,6 +192,7 @@ class Emitter:
         for chosen in positions:
             for i in chosen:
                 left[i] += 1
+        # what nobody receives is done; without an ack its tree would time out
         if 0 in left:
             self._acks.ack_batch(batch.select([i for i, count in enumerate(left) if not count]))
         owed, owed_links = list(batch.edges), None if batch.links is None else list(batch.links)

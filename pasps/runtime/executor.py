@@ -120,6 +120,7 @@ class BoltExecutor(Executor):
         """The next rows of its inbox, and the task that they are for."""
         batch = self.inbox.take(most)
         if self.inbox.shared:
+            # it was sent to the inbox, which goes by the name of one replica: the task is that of whoever takes it
             batch.task = self.replica
             slot = self.slots[self.replica]
             slot.finished = False

@@ -87,6 +87,7 @@ class ReplicaPool:
                 activated.append(key)
             elif not wanted and state is ReplicaState.ACTIVE:
                 draining.append(key)
+                # the table that put it out, not a later one: once all have marked that, nobody sends to it
                 self._since[key] = version
         for key in activated:
             self.states[key] = ReplicaState.ACTIVE
@@ -186,6 +187,7 @@ class Residents:
                 slot = executor.slots.get(executor.replica)
                 if slot is not None and slot.held is None:
                     by_state[state((component, executor.replica))].append(executor)
+            # beside one that is active those that drain take no more: they would not come to rest while anything comes
             takers = by_state[ReplicaState.ACTIVE] or by_state[ReplicaState.DRAINING]
             if takers != inbox.takers:
                 inbox.takers = takers

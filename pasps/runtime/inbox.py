@@ -41,6 +41,7 @@ class TaskSlot:
 
     def accept(self, batch: Batch, weight: int = 0) -> None:
         """Take a batch: from a sender in this worker, or from a connection. Whatever it weighs, it comes by reference."""
+        # whoever has said its last has to do it once more behind this (docs/decisions/0014)
         self.finished = False
         if self.held is None:
             self.host.receive(batch)

@@ -225,8 +225,8 @@ def releaser(component: int, me: str, targets: list[Target], peers: dict[str, Pe
     def release(batch: Batch, count: int) -> None:
         if not batch.origin or batch.origin == me:
             targets[batch.task].release(count)
-        # else there is nobody to give it to: the sender is gone, or (`NOBODY`) has had it back
         elif (peer := peers.get(batch.origin)) is not None:
             peer.credit(component, batch.task, count)
+        # else the sender is gone, or (`NOBODY`) has had it back
 
     return release

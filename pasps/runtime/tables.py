@@ -94,7 +94,7 @@ class TableKeeper:
             return
         lost = self._lost(old, table)
         if old is not None:
-            # before 6, which sends what is parked: what that takes would be forgotten with the rest, and an inbox hold more than its window
+            # before 6: the credit of what that sends would be forgotten with the rest, and an inbox hold more than its window
             self.credit.change(old, table, lost)  # 1. nothing comes back from the dead
         self.table = table
         if old is not None and self._me not in old.workers:

@@ -191,6 +191,7 @@ class WaitingExecutor(BoltExecutor):
             if slot.running:
                 self._finishes.append(slot)
                 continue
+            # before it begins: what comes for the task meanwhile takes the mark away, and it is asked once more
             slot.finished = True
             self._finish_calls += 1
             self._begin(Work(slot, None, "finish"))
@@ -280,6 +281,7 @@ class AsyncExecutor(WaitingExecutor):
         else:
             work.outcome = await self.way.wait(work.slot, work.batch, records)
         work.seconds = self.clock.now() - begun
+        # what the call has started and left running may not emit behind its outcome
         records.over = True
         self._finished.append(work)
         self.wake()
@@ -361,6 +363,7 @@ class ThreadExecutor(WaitingExecutor):
         if batch is None or not self._claims(work):
             return
         self._take_out(work)
+        # undoes what `take` and `_begin` counted, but for the credit, which is with the senders
         self.under_way -= 1
         self.in_hand -= len(batch.rows)
         self._calls.discard(work)
