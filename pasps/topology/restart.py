@@ -225,6 +225,7 @@ class Restart:
                 if worker not in up:
                     self._publisher.lose(worker)
         finally:
+            # however this ends: who does not live now is started by `repair`, as if it had been lost
             for worker in before.workers:
                 if worker not in self._publisher.table.workers:
                     self._repair.revive(worker, failures.get(worker, WorkerStartError(f"worker {worker}: it was not started anew")))
@@ -234,6 +235,7 @@ class Restart:
         try:
             await self._workforce.close(links)
         finally:
+            # in any case: they are in no table, and what they counted would be in no sum if it were not that of the dead
             course.replayed, course.dropped = self._census.under_way(links, table)
             for link in links:
                 self._census.bury(link)
