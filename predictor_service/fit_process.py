@@ -84,6 +84,7 @@ class FitProcess(asyncio.Protocol):
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
+        # its number may be somebody else's once it has ended: the fork server waits for none of its children
         if self.pid and not self.ended:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
