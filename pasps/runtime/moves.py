@@ -142,7 +142,7 @@ class Departures:
         """The new host has it: forget it."""
         key = (self._names[message.component], message.task)
         departure = self.by_key.get(key)
-        # any other answer is of a handover that does not count any more, and what is here may be all that there is of the task
+        # in every other state what is here may be all that there is of the task
         if departure is not None and departure.to == peer and departure.state == "SENT":
             del self.by_key[key]
             self._residents.detach(departure.slot)
