@@ -276,6 +276,7 @@ class Emitter:
             rest = self._offer_round(lane, rest, {id(target)})
         if rest is not None:
             self.parked.append((lane, rest))
+            # at all that could take it: whichever has room first wakes this executor
             for full in lane.open if lane.shared else (target,):
                 full.wait(self._wake)
 

@@ -154,6 +154,7 @@ class Residents:
         counts = executor.counts(worker, GONE)
         if executor.inbox.shared and not self.replicas(key[0]):  # the last of them, and nothing is in it any more
             counts.received = self.inboxes.pop(key[0]).received
+        # it has parked, so what it kept has failed at its spouts (`Draining._forgot`)
         counts.kept = 0
         if key in self.retired:
             counts.add(self.retired[key])

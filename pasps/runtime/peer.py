@@ -99,6 +99,7 @@ class Peer:
                 self._carry(batch)
             return
         if self.connection is None:
+            # the credit of these comes back with the next connection, or with the table that goes on without that worker (`LostCredit`)
             self._acks_box.fail_batch(wired)
             return
         self._bundle.batches.append(wired)
@@ -170,6 +171,7 @@ class Peer:
                 self._acks_box.fail_batch(batch)
             return
         for batch in bundle.batches:
+            # from now on, and not since they were buffered: a cut has those beside these (`waiting`)
             self.sent[batch.edge] = self.sent.get(batch.edge, 0) + len(batch.rows)
         refused = self._send(bundle)
         if refused is None:
