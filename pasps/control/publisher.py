@@ -101,6 +101,7 @@ class Tables:
         """Send it to every live worker; its version."""
         old, self.table = self.table, table
         for move in moves(old, table):
+            # one that still moves, too: only its newest move is waited for
             self._moving[move.component, move.task] = _Moving(table.version, move.source, move.target)
         for worker in table.workers:
             self._send(worker, table)
@@ -195,6 +196,7 @@ class TablePublisher(Tables):
             if not await self.wait_confirmed(version, seconds):
                 late = [worker for worker in self.table.workers if self.observed.get(worker, 0) < version]
                 raise TimeoutExpiredError(f"table {version} was not confirmed within {seconds:g} s by {', '.join(late)}")
+            # the lock is kept meanwhile: nobody could send on a task that is on its way, so a change that moves it again would be refused
             if not await self._news.wait_until(lambda: self.over(version), seconds) and self._moving:
                 _log.warning("%d tasks still move %g s after table %d", len(self._moving), seconds, version)
             failure = self.failure(version)
