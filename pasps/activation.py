@@ -252,6 +252,7 @@ def moves(old: ActivationTable, new: ActivationTable) -> list[Move]:
             continue
         for task in range(routing.pool):
             source, target = before.worker_of(task), routing.worker_of(task)
+            # a later incarnation of the same name has nothing of what the one before had
             alive = source in new.workers and new.workers[source] == old.workers.get(source)
             if source != target or not alive:
                 found.append(Move(name, task, source if alive else None, target))

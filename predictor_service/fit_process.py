@@ -84,6 +84,7 @@ class FitProcess(asyncio.Protocol):
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
+        # its number may be somebody else's once it has ended: the fork server waits for none of its children
         if self.pid and not self.ended:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -107,6 +108,7 @@ class ForkServer:
             FitProcessLostError: it did not come up.
         """
         ours, theirs = socket.socketpair()
+        # closed here when it is sent: as long as anybody else has it open, the end of the process is not seen
         with theirs:
             try:
                 socket.send_fds(self._live_control(), [bytes([niceness])], [theirs.fileno()])

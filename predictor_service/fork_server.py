@@ -49,6 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         while (asked := _next_request(control)) is not None:
             niceness, connection = asked
+            # closed before the next fork: its child would have it too, and the end of this one would not be seen
             with connection:
                 _fork(control, connection, niceness)
     finally:

@@ -56,11 +56,13 @@ class Lane:
 
     def close(self) -> None:
         """End the processes; who waits or has a fit under way gets UnavailableError."""
+        # first: a process that ends from here on is not replaced
         self._closed = True
         for task in list(self._starting):
             task.cancel()
         for process in list(self._processes):
             process.kill()
+        # one for each who waits, who takes it for the end
         for _ in range(self._waiting):
             self._idle.put_nowait(None)
 
@@ -85,6 +87,7 @@ class Lane:
             except FitProcessLostError:
                 continue
             except TimeoutError as late:
+                # its answer to this job would be taken for that to the next: another is made in its place; so too below
                 process.kill()
                 raise FitTimeoutError(
                     f"model {job.model!r} was stopped after {self._limits.fit_seconds:g} s with {len(job.samples)} samples; "
@@ -103,6 +106,7 @@ class Lane:
     async def _take(self, client_gone: ClientGone) -> FitProcess:
         if self._closed:
             raise UnavailableError(_ENDING)
+        # while somebody waits, what is idle is theirs: they are woken for it and have not taken it yet
         while not self._waiting and not self._idle.empty():
             process = self._idle.get_nowait()
             if process is not None and not process.ended:
@@ -129,6 +133,7 @@ class Lane:
                     process = await self._idle.get()
                     if process is None:
                         raise UnavailableError(_ENDING)
+                    # those that have ended stay in the queue until somebody comes upon them
                     if not process.ended:
                         return process
         except TimeoutError as late:
@@ -154,6 +159,7 @@ class Lane:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 continue
+            # else it ended before it was one of `_processes`, and `_on_end` has left it to this loop
             if not process.ended:
                 self._processes.add(process)
                 self._idle.put_nowait(process)

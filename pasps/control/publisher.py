@@ -101,6 +101,7 @@ class Tables:
         """Send it to every live worker; its version."""
         old, self.table = self.table, table
         for move in moves(old, table):
+            # one that still moves, too: only its newest move is waited for
             self._moving[move.component, move.task] = _Moving(table.version, move.source, move.target)
         for worker in table.workers:
             self._send(worker, table)
@@ -113,6 +114,7 @@ class Tables:
         """
         if worker not in self.table.workers:
             return None
+        # before they are forgotten below: by these the next table sends a task back to the worker that still has its state
         unconfirmed: Unconfirmed = {
             key: moving.source for key, moving in self._moving.items() if moving.target == worker and moving.source is not None
         }
@@ -120,6 +122,7 @@ class Tables:
             if moving.target == worker:
                 del self._moving[key]
             elif moving.source == worker:
+                # its state went with it: the target starts afresh, and nobody can refuse or take back that move any more
                 self._moving[key] = replace(moving, source=None)
         self.observed.pop(worker, None)
         version = self.publish(without_worker(self.table, worker, unconfirmed))
@@ -152,6 +155,7 @@ class Tables:
     def moved(self, component: str, task: int, version: int) -> None:
         """That task has arrived."""
         moving = self._moving.get((component, task))
+        # an older version tells of a move that a later table has put another in place of
         if moving is not None and version >= moving.version:
             del self._moving[component, task]
             self._tell()
@@ -192,6 +196,7 @@ class TablePublisher(Tables):
             if not await self.wait_confirmed(version, seconds):
                 late = [worker for worker in self.table.workers if self.observed.get(worker, 0) < version]
                 raise TimeoutExpiredError(f"table {version} was not confirmed within {seconds:g} s by {', '.join(late)}")
+            # the lock is kept meanwhile: nobody could send on a task that is on its way, so a change that moves it again would be refused
             if not await self._news.wait_until(lambda: self.over(version), seconds) and self._moving:
                 _log.warning("%d tasks still move %g s after table %d", len(self._moving), seconds, version)
             failure = self.failure(version)
@@ -207,6 +212,7 @@ class TablePublisher(Tables):
             if wanted is None:
                 return None
             await self._intend(wanted)
+            # nothing is awaited from here to `publish`: a loss that came between would be undone by this table
             if self.table is newest:
                 return wanted
 

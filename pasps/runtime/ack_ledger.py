@@ -73,6 +73,7 @@ class AckLedger:
             self._enter()
         if deltas is not None and deltas is not roots and deltas != roots:
             return self._ack_each(roots, deltas)
+        # a value that an earlier delta has changed is not made zero by its root alone
         if self._partial and not self._partial.keys().isdisjoint(roots):
             return self._ack_each(roots, roots)
         done = self._pop(roots)
@@ -139,6 +140,7 @@ class AckLedger:
         expired = self._old
         self._old, self._new = self._new, {}
         for root, (_, emitted) in expired.items():
+            # with what acks have made of it so far: the others may still come
             self._expired[root] = (self._partial.pop(root, root), emitted)
             if len(self._expired) > self._MOST_EXPIRED:
                 self._expired.popitem(last=False)

@@ -192,6 +192,7 @@ class Emitter:
         for chosen in positions:
             for i in chosen:
                 left[i] += 1
+        # what nobody receives is done; without an ack its tree would time out
         if 0 in left:
             self._acks.ack_batch(batch.select([i for i, count in enumerate(left) if not count]))
         owed, owed_links = list(batch.edges), None if batch.links is None else list(batch.links)
@@ -268,12 +269,14 @@ class Emitter:
     def _offer(self, lane: Lane, batch: Batch) -> None:
         target = lane.targets[batch.task]
         rest: Batch | None = batch
+        # nothing may pass what is parked for the same target
         if not self.parked or all(other.targets[held.task] is not target for other, held in self.parked):
             rest = target.send(batch)
         if rest is not None and lane.shared:
             rest = self._offer_round(lane, rest, {id(target)})
         if rest is not None:
             self.parked.append((lane, rest))
+            # at all that could take it: whichever has room first wakes this executor
             for full in lane.open if lane.shared else (target,):
                 full.wait(self._wake)
 

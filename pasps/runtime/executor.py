@@ -120,6 +120,7 @@ class BoltExecutor(Executor):
         """The next rows of its inbox, and the task that they are for."""
         batch = self.inbox.take(most)
         if self.inbox.shared:
+            # it was sent to the inbox, which goes by the name of one replica: the task is that of whoever takes it
             batch.task = self.replica
             slot = self.slots[self.replica]
             slot.finished = False
@@ -192,6 +193,7 @@ class BoltExecutor(Executor):
 
     def finish(self) -> None:
         """Have `finish` called on every instance here that needs it, behind all that is queued."""
+        # made anew: who was asked before and is not done is among them, so asking twice asks nobody twice
         self._finishes = deque(self.unfinished())
         if self._finishes:
             self.wake()

@@ -87,6 +87,7 @@ class ReplicaPool:
                 activated.append(key)
             elif not wanted and state is ReplicaState.ACTIVE:
                 draining.append(key)
+                # the table that put it out, not a later one: once all have marked that, nobody sends to it
                 self._since[key] = version
         for key in activated:
             self.states[key] = ReplicaState.ACTIVE
@@ -135,6 +136,7 @@ class Residents:
 
     def attach(self, slot: TaskSlot, executor: BoltExecutor) -> None:
         """Make `executor` the host of the task; it is listed there, and what it emits goes through there."""
+        # with one executor at a time: ticks, `finish` and what is kept are counted and called by executor
         for other in self.executors.values():
             if other.plan.id == slot.component and other.slots.get(slot.task) is slot:
                 del other.slots[slot.task]
@@ -152,6 +154,7 @@ class Residents:
         counts = executor.counts(worker, GONE)
         if executor.inbox.shared and not self.replicas(key[0]):  # the last of them, and nothing is in it any more
             counts.received = self.inboxes.pop(key[0]).received
+        # it has parked, so what it kept has failed at its spouts (`Draining._forgot`)
         counts.kept = 0
         if key in self.retired:
             counts.add(self.retired[key])
@@ -185,9 +188,11 @@ class Residents:
                 slot = executor.slots.get(executor.replica)
                 if slot is not None and slot.held is None:
                     by_state[state((component, executor.replica))].append(executor)
+            # beside one that is active those that drain take no more: they would not come to rest while anything comes
             takers = by_state[ReplicaState.ACTIVE] or by_state[ReplicaState.DRAINING]
             if takers != inbox.takers:
                 inbox.takers = takers
+            # what came while nobody was to take has woken nobody
             if inbox.count:
                 inbox.call()
             elif inbox.dry is not None and takers:

@@ -41,6 +41,7 @@ class TaskSlot:
 
     def accept(self, batch: Batch, weight: int = 0) -> None:
         """Take a batch: from a sender in this worker, or from a connection. Whatever it weighs, it comes by reference."""
+        # whoever has said its last has to do it once more behind this (docs/decisions/0014)
         self.finished = False
         if self.held is None:
             self.host.receive(batch)
@@ -182,6 +183,7 @@ class Inbox:
             if part.source != first.source or (part.task != first.task and not self.shared):
                 others.append(batches.popleft())
                 continue
+            # of the same sender to the same task: what does not fit ends it, since nothing behind may pass
             if len(part.rows) > room or not first.joins(part, self.shared):
                 break
             batches.popleft()

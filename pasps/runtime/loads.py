@@ -211,6 +211,7 @@ class Lending:
             return
         loads = self._keeper.loads[component]
         news = (table.version, loads.version)
+        # whoever is idle comes by at every turn: without news it would get the same answer
         if self._in_vain.get(component) == news:
             return
         peer = self._most_loaded(table.components[component], table.version, loads, self._empty[component])
@@ -247,6 +248,7 @@ class Lending:
     def asked(self, peer: Peer, component: str) -> None:
         """Give the peer what is its share of what waits here, and say how much that is."""
         count = self._give(peer, component)
+        # before the answer, by which its receiver takes all for come
         peer.flush()
         peer.send(Gave(self._index[component], count))
 
@@ -282,6 +284,7 @@ class Lending:
                 stays.append(batch.select(list(stuck)))
                 batch = batch.without(stuck)
             if batch.rows:
+                # its sender had its credit back when it was taken: from here on it holds this worker's
                 batch.origin = ""
                 rest = target.send(batch.to(batch.edge, target.task))
                 went = len(batch.rows) - (0 if rest is None else len(rest.rows))

@@ -94,6 +94,7 @@ class HostChanges:
     def resume(self, slot: TaskSlot, queued: list[Batch], former: list[BoltExecutor]) -> None:
         """Run the task, `queued` first: at once, or when it is not `in_use` any more where it ran before."""
         slot.held = [*queued, *(slot.held or [])]
+        # those too that it waited for already: it may have moved on before it could run, with output still to send at each of them
         hosts = [*self.give_up(slot), *former]
         if in_use(slot, hosts):
             self._waiting[slot.component, slot.task] = (slot, hosts)
@@ -114,6 +115,7 @@ class HostChanges:
 
 def in_use(slot: TaskSlot, former: list[BoltExecutor]) -> bool:
     """Whether a call of the instance is under way, or output of it waits for credit where it ran before."""
+    # what it emits next leaves by another emitter, and would overtake what is parked in this one
     return slot.running > 0 or any(batch.source == slot.task_id for executor in former for _, batch in executor.emitter.parked)
 
 
@@ -140,6 +142,7 @@ class Departures:
         """The new host has it: forget it."""
         key = (self._names[message.component], message.task)
         departure = self.by_key.get(key)
+        # in every other state what is here may be all that there is of the task
         if departure is not None and departure.to == peer and departure.state == "SENT":
             del self.by_key[key]
             self._residents.detach(departure.slot)
@@ -152,6 +155,7 @@ class Departures:
 
     def link_lost(self, peer: str) -> None:
         """No echo will come from there."""
+        # nor is anything left to overtake: what had not come there is lost with the connection, and the fence fails it
         for departure in self.by_key.values():
             departure.awaited.discard(peer)
 
@@ -167,6 +171,7 @@ class Departures:
         """Take every departure as far as it can go now; `marked` is the newest table that every live worker has marked."""
         waiting: set[BoltExecutor] = set()
         for departure in list(self.by_key.values()):
+            # somebody may still send here by an older table: what came behind the handover would be left with nobody
             if departure.version > marked:
                 continue
             if departure.state in ("WAITING", "HELD"):
@@ -194,6 +199,7 @@ class Departures:
             departure.former.append(host)
             departure.queue += host.inbox.remove_task(slot.task)
         departure.queue += slot.held or []  # when it never ran here, or paused
+        # a list and not None: no tick and no `finish` may change an instance whose state is about to be pickled, or was
         slot.held = []
 
     def _probe(self, departure: Departure) -> None:
@@ -202,6 +208,7 @@ class Departures:
         departure.state, departure.probe, departure.awaited = "PROBING", self._probes, set()
         if not departure.has_instance or not self._blueprint.components[departure.slot.component].streams:
             return
+        # to everybody, not to the new host alone: what the task emits there may go to any of them
         for peer in self._peers.values():
             peer.flush()
             if peer.send(Probe(self._probes)):
@@ -229,6 +236,7 @@ class Departures:
             self._reports.move_failed(departure.version, slot.component, slot.task, "its state", str(error))
             self._keep(departure, peer)
             return
+        # instance and queue stay here until TOOK: if the new host dies before, this is the only copy
         departure.state = "SENT"
 
     def _keep(self, departure: Departure, peer: Peer) -> None:
@@ -324,6 +332,7 @@ class TaskMoves:
         slot = self._residents.slots[key]
         departure = Departure(version, to, slot, has_instance=_has_instance(slot, arrival))
         if arrival is not None:
+            # of a spare the queue was given away with the state: whoever has that brings it along, and from here it would come twice
             departure.queue = [] if arrival.spare else arrival.before
             departure.state = "HELD"
         self.departures[key] = departure
@@ -364,6 +373,7 @@ class TaskMoves:
             if arrival.source == worker:
                 self._start_afresh(key)
         for key, departure in list(self.departures.items()):
+            # what the newest table gives back to this worker is no departure any more: `come` has taken it out
             if departure.to == worker:
                 del self.departures[key]
                 self._residents.detach(departure.slot)
@@ -424,6 +434,7 @@ class TaskMoves:
         if message.kept or not self._take_state(arrival, message):
             return
         arrival.handed += batches
+        # not before the instance is there: by this its sender forgets the one that it has
         self._peers[peer].send(Took(message.version, message.component, message.task))
         self._finish_arrival(key, arrival.handed)
 
@@ -476,4 +487,5 @@ class TaskMoves:
 
 def _has_instance(slot: TaskSlot, arrival: Arrival | None) -> bool:
     """Whether the task's state is here, and here alone."""
+    # not by the slot while it arrives: what an `on_move_in` that raised has left there is not what its sender kept
     return slot.instance is not None if arrival is None else arrival.has_instance and not arrival.spare

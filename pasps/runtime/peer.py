@@ -70,6 +70,7 @@ class Peer:
         """A new connection, on which nothing was sent yet."""
         self.connection = connection
         self.met += 1
+        # both ends count from here: what was lost with the connection before would else be on its way for ever, and no drain would end
         self.sent, self.got, self.marked = {}, {}, 0
         self.early.clear()
         self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
@@ -78,6 +79,7 @@ class Peer:
         """The connection is gone, and all that waited for it."""
         self.connection = None
         self.early.clear()
+        # failed, not kept for the next connection: the fence that follows fails them too, so they would come twice
         for batch in self._bundle.batches:
             self._acks_box.fail_batch(batch)
         self._bundle, self._credits, self.buffered, self._weight = Bundle([], [], [], [], []), {}, 0, 0
@@ -97,6 +99,7 @@ class Peer:
                 self._carry(batch)
             return
         if self.connection is None:
+            # the credit of these comes back with the next connection, or with the table that goes on without that worker (`LostCredit`)
             self._acks_box.fail_batch(wired)
             return
         self._bundle.batches.append(wired)
@@ -106,6 +109,7 @@ class Peer:
             self.flush()
 
     def _carry(self, payload: Payload) -> None:
+        # it goes out at once, and the rows before it must not come behind it
         self.flush()
         try:
             self.send(Carried(payload.edge, payload.task, payload.source, payload.payload))
@@ -167,6 +171,7 @@ class Peer:
                 self._acks_box.fail_batch(batch)
             return
         for batch in bundle.batches:
+            # from now on, and not since they were buffered: a cut has those beside these (`waiting`)
             self.sent[batch.edge] = self.sent.get(batch.edge, 0) + len(batch.rows)
         refused = self._send(bundle)
         if refused is None:
@@ -179,6 +184,7 @@ class Peer:
 
     def mark(self, version: int) -> None:
         """Everything before this was routed by tables older than `version`."""
+        # behind the mark the receiver would take what waits here for newer, and may have let its task or replica go
         self.flush()
         self.send(Mark(version))
 
@@ -223,5 +229,6 @@ def releaser(component: int, me: str, targets: list[Target], peers: dict[str, Pe
             targets[batch.task].release(count)
         elif (peer := peers.get(batch.origin)) is not None:
             peer.credit(component, batch.task, count)
+        # else the sender is gone, or (`NOBODY`) has had it back
 
     return release

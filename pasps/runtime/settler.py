@@ -203,6 +203,7 @@ class Settler:
                 each = [root for root, count in zip(roots, counts, strict=True) for _ in range(count)]
                 parts = split_edges(edges, counts, self._ids)
             whole = len(rows) > len(counts) - counts.count(0)  # some call has several rows
+            # first of all: where it refuses, nothing of the batch may have been told, acked or failed, since it is done again by calls
             if not self._emitter.route(self.default, Batch(-1, -1, slot.task_id, rows, each, parts), whole=whole):
                 return False
         for failure in failures.values():
@@ -259,6 +260,7 @@ class Settler:
         tup.state = DONE
         slot.open -= 1
         self._meter.acked += 1
+        # what rows anchored to it have taken is not its own outputs' to share: all its ids must XOR to `edge`
         links = None if tup.links is None else tuple((root, edge ^ tup.children) for root, edge in tup.links)
         edges = split_edges([tup.edge ^ tup.children], [len(own)], self._ids) if tup.root else [0] * len(own)
         parts = [None] * len(own) if links is None else split_links(links, len(own), self._ids)
@@ -269,6 +271,7 @@ class Settler:
     def _emit_anchored(self, port: Port, row: Row, anchors: list[Tuple], emission: Emission | None, slot: TaskSlot) -> None:
         pairs: dict[int, int] = {}
         for anchor, fresh in zip(anchors, self._ids.edges(len(anchors)), strict=True):
+            # one that was judged has sent off its ack: an id added now would never be taken out of its tree again
             if anchor.state == PENDING:
                 anchor.children ^= fresh
                 for root, _ in anchor.links if anchor.links is not None else ((anchor.root, 0),):
@@ -293,6 +296,7 @@ class Settler:
         elif emission is not None and emission.direct_task is not None:
             chosen = self._emitter.choose(port, row, emission.direct_task)
         if chosen is not None:
+            # what was emitted on this stream before waits there, and goes first
             self._flush_stream(port.stream, slot)
             port.emitted += 1
             self._emitter.deliver(port, chosen, _alone(row, root, edge, links, slot))
@@ -325,6 +329,7 @@ class Settler:
 
     def _judge(self, tup: Tuple, good: bool, slot: TaskSlot) -> None:
         """Ack or fail one tuple, once."""
+        # a second ack would XOR the first one away, and its tree would only time out
         if tup.state != PENDING:
             return
         tup.state = DONE if good else FAILED

@@ -23,6 +23,7 @@ def take_counts(worker: Worker, incarnation: int) -> WorkerCounts:
     moving = [batch for departure in worker.moves.departures.values() for batch in departure.queue]
     moving += [batch for arrival in worker.moves.arrivals.values() if not arrival.spare for batch in arrival.before]
     moving += [batch for slot in residents.slots.values() for batch in slot.held or ()]
+    # the link has them in `got`, so they are not on the way any more, and no inbox has them yet
     moving += [batch for peer in worker.peers.values() for _, batch in peer.early]
     parked = [batch for executor in executors for _, batch in executor.emitter.parked]
     return WorkerCounts(

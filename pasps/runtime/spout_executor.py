@@ -159,6 +159,7 @@ class Fates:
         """
         tup_ids = list(map(_TUP_ID, entries))
         self._meter.failed += len(tup_ids)
+        # noted before `fail` hears of it, which may emit it again at once
         if self.on_ack is not None or self.on_fail is not None:  # else it knows of none to emit again, and they would be kept for ever
             self._compare(self._note_failed, tup_ids)
         if not lost:
@@ -509,6 +510,7 @@ class SpoutExecutor(Executor):
             self.fates.tell_failed(entries, lost)
         finally:
             self.collector.close()
+        # a cut that is taken before it is asked again must not see the end of its input with nothing in flight
         self.reopened = self.reopened or self.finished
         self.finished = False
         self._wake_at = 0.0  # there is something to emit again, whatever it asked for before

@@ -94,6 +94,7 @@ class TableKeeper:
             return
         lost = self._lost(old, table)
         if old is not None:
+            # before 6: the credit of what that sends would be forgotten with the rest, and an inbox hold more than its window
             self.credit.change(old, table, lost)  # 1. nothing comes back from the dead
         self.table = table
         if old is not None and self._me not in old.workers:
@@ -101,6 +102,7 @@ class TableKeeper:
         self._positions = positions
         self._place(table)  # 2. host what the table places here
         self._move(old, table)  # 3. keyed tasks
+        # behind 3, which takes back what was on its way to the dead: to forget that first would lose the only copy of its state
         for worker in lost:
             self._moving.worker_lost(worker)
         self._set_states(table)  # 4. who works, who drains
@@ -246,6 +248,7 @@ class TableKeeper:
                     named = peer is not None and peer.incarnation == table.workers.get(worker)
                     target.door = peer if peer is not None and named and peer.connection is not None else None
                 many = self._sharers(name, routing, worker)
+                # this may be less than what is out there now: then nothing goes until enough of it was taken
                 target.limit, target.most_bytes = window * many, most_bytes * many
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
@@ -266,6 +269,8 @@ class TableKeeper:
         settings = self._hosting.settings[name]
         size, most_bytes = settings.receive_buffer_size // self._workers, settings.receive_buffer_bytes // self._workers
         if routing.hosts is not None:
+            # its tasks share the buffers of the active replicas; but with less than this a busy one would wait for the network
+            # (docs/decisions/0005)
             size = max(min(size, LEAST_WINDOW), size * len(routing.active) // routing.pool)
             most_bytes = most_bytes * len(routing.active) // routing.pool
         return max(1, size), max(1, most_bytes)
@@ -366,6 +371,7 @@ class Draining:
             return 0
         peers = self._peers
         others = [worker for worker in table.workers if worker != self._hosting.me]
+        # who was not met yet holds everything up: what it routes by an older table may still come
         return min((peers[worker].marked if worker in peers else 0 for worker in others), default=table.version)
 
     def _is_empty(self, key: tuple[str, int]) -> bool:
@@ -401,6 +407,7 @@ class Draining:
         if before != executed:
             self._still[key] = (executed, now)
             return False
+        # without time-outs its spouts give up nothing either, however long it takes (docs/decisions/0015)
         return self._settings.timeouts_enabled and now - since >= 2 * self._settings.message_timeout_seconds
 
     def _retire(self, component: str, replica: int) -> None:

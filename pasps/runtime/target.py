@@ -90,7 +90,9 @@ class Target:
         count = len(batch.rows)
         room = self.limit - self.outstanding
         if count <= room:
+            # before `accept`, which may give some back at once, for rows that cannot travel: counted after that it would be out for ever
             self.outstanding += count
+            # light ones stand in line too while heavy ones are out: credit comes back in tuples, and their order says of which
             if self._heavy:
                 self._heavy.append([count, 0])
             self.door.accept(batch)
@@ -158,6 +160,7 @@ class Target:
                 entry[1] -= size
                 count = 0
         if not self.outstanding_bytes:
+            # those that are left are light, and need no account
             self._heavy.clear()
 
     def forget(self) -> None:

@@ -112,6 +112,7 @@ class WaitingExecutor(BoltExecutor):
 
     def step(self) -> None:
         """Settle what is finished, start what may start."""
+        # while it is hushed, too: whoever hushed it waits for just these
         while self._finished:
             self._settle(self._finished.popleft())
         if self._hushed or (self.emitter.parked and not self.emitter.unpark()):
@@ -190,6 +191,7 @@ class WaitingExecutor(BoltExecutor):
             if slot.running:
                 self._finishes.append(slot)
                 continue
+            # before it begins: what comes for the task meanwhile takes the mark away, and it is asked once more
             slot.finished = True
             self._finish_calls += 1
             self._begin(Work(slot, None, "finish"))
@@ -279,6 +281,7 @@ class AsyncExecutor(WaitingExecutor):
         else:
             work.outcome = await self.way.wait(work.slot, work.batch, records)
         work.seconds = self.clock.now() - begun
+        # what the call has started and left running may not emit behind its outcome
         records.over = True
         self._finished.append(work)
         self.wake()
@@ -327,6 +330,7 @@ class ThreadExecutor(WaitingExecutor):
 
     def start(self, work: Work) -> None:
         """Begin the call."""
+        # before the thread can see it: what it does not find here it takes for given back, and leaves alone
         self._ready.add(work)
         self._give(work)
         if self.inbox.shared and not self._looks_behind:
@@ -359,6 +363,7 @@ class ThreadExecutor(WaitingExecutor):
         if batch is None or not self._claims(work):
             return
         self._take_out(work)
+        # undoes what `take` and `_begin` counted, but for the credit, which is with the senders
         self.under_way -= 1
         self.in_hand -= len(batch.rows)
         self._calls.discard(work)
@@ -491,6 +496,7 @@ class ThreadExecutor(WaitingExecutor):
             else:
                 job.outcome = self.way.run(job.slot, job.batch)
             job.seconds = now() - begun
+            # last: from here on the loop settles it, with whatever is in it
             self._finished.append(job)
             self._notify(self)
 
@@ -501,6 +507,7 @@ class ThreadExecutor(WaitingExecutor):
 
     def stop(self) -> None:
         """End the thread once it has done what it was given; does not wait for it."""
+        # first: a question that is put after the answers below finds it set, and its own thread answers it
         self._stopped = True
         self._answer()
         if self._thread is not None:

@@ -237,6 +237,7 @@ class Worker:
             return False
         self.timers.fire(self.clock.now())
         self.pump.run_pass()
+        # before the flush: what it tells goes along with the frame that goes out anyway
         self._loads.send_due()
         self.flush()
         if self._draining.busy():
@@ -269,6 +270,7 @@ class Worker:
                 self.moves.link_lost(worker)
                 self._lending.link_lost(worker)
         self.keeper.apply(table, positions)
+        # behind the table, which has made a place for what it has routed here
         self._take_early()
         self._draining.go_on()
 
@@ -333,6 +335,8 @@ class Worker:
             self.peers[worker] = peer
         peer.connect(connection)
         self.moves.link_made(worker)
+        # both before `resolve`, which sends what is parked: the credit of that would be forgotten too, and without a mark before it the
+        # peer would take it for routed by a table that it knows
         if table is not None:
             self.keeper.credit.reconnect(table, worker)
             peer.mark(table.version)
@@ -351,6 +355,7 @@ class Worker:
     def lose(self, worker: str, connection: Connection) -> None:
         """A connection is lost; what had not been sent fails, what was under way is failed by the fence that follows."""
         peer = self.peers.get(worker)
+        # else it was replaced before its end was noticed, and this was done then
         if peer is not None and peer.connection is connection:
             peer.lose()
             self.keeper.resolve()  # what is emitted from now on waits for the next connection

@@ -95,6 +95,7 @@ class Census:
             if self._dead is not None:
                 link.counts.follow(self._dead)
             self._dead = link.counts
+            # else its next incarnation has told something by now
             if self._living.get(link.worker) is link.counts:
                 del self._living[link.worker]
         self._news.tell()

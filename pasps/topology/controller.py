@@ -174,6 +174,7 @@ class TopologyController:
 
     async def _close(self) -> None:
         gently, self.state = self.state == "RUNNING", "CLOSING"
+        # from now on an end of a worker is no loss (`_on_gone`), and what would start one is cancelled before the workers end
         try:
             if self.elastic is not None:
                 await self.elastic.close()
@@ -232,6 +233,7 @@ class TopologyController:
 
     def _on_gone(self, link: WorkerLink) -> None:
         table = self.publisher.table
+        # by the table in which it lived: `repair` publishes one in which its tasks are with others
         self._finished = {task for task in self._finished if worker_of(self.blueprint, table, task) != link.worker}
         if self.state == "RUNNING":
             self.lost += 1

@@ -101,6 +101,7 @@ class Repair:
             except PaspsError as error:
                 failure = error
                 self._workforce.dismiss(worker, brief(str(error)))
+        # nothing is awaited since `_join` saw it alive: who dies from here on is started by another loop than this one
         self._restarting.discard(worker)
         link.send(Awake(self.awake))
         await self._bring_home()
@@ -180,6 +181,7 @@ class Repair:
         await asyncio.sleep(_RELINK_PAUSE)  # most often the peer died, and its control connection says so by now
         links = self._workforce.links
         peer, link = links.get(lost.peer), links.get(worker)
+        # both ends tell of it: the one with the larger name acts, or each would dial the other
         if peer is None or link is None or peer.incarnation != lost.incarnation or worker < lost.peer:
             return
         _log.warning("workers %s and %s lost their connection", worker, lost.peer)

@@ -145,6 +145,7 @@ class Restart:
     async def _run(self, course: _Course, wanted: Mapping[str, int], held: Collection[str]) -> tuple[Acts, int]:
         await self._news.wait_until(lambda: bool(self._off), self._settings.wait_seconds)
         # whoever joins, and whoever changes something, has done so or waits until there are workers again
+        # in this order, in which `Repair._join` takes them too: the other way round each would wait for the other
         async with self._repair.joining, self._publisher.lock:
             course.acts = acts = self._acts(wanted, held)
             if not _changes(acts):
@@ -206,6 +207,7 @@ class Restart:
         """End all that live, and start them by the next table."""
         before = self._publisher.table
         links = [self._workforce.links[worker] for worker in before.workers]
+        # before they end, so that they are taken out of no table, and none is sent to them
         self._publisher.vacate()
         failures: dict[str, PaspsError] = {}
         try:
@@ -218,10 +220,12 @@ class Restart:
             up = await self._up(came, table, failures)
             self._publisher.begin(table)
             self._keeper.acted(table)
+            # by another table: what they were to run has to go to those who are up
             for worker in table.workers:
                 if worker not in up:
                     self._publisher.lose(worker)
         finally:
+            # however this ends: who does not live now is started by `repair`, as if it had been lost
             for worker in before.workers:
                 if worker not in self._publisher.table.workers:
                     self._repair.revive(worker, failures.get(worker, WorkerStartError(f"worker {worker}: it was not started anew")))
@@ -231,6 +235,7 @@ class Restart:
         try:
             await self._workforce.close(links)
         finally:
+            # in any case: they are in no table, and what they counted would be in no sum if it were not that of the dead
             course.replayed, course.dropped = self._census.under_way(links, table)
             for link in links:
                 self._census.bury(link)

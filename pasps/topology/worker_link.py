@@ -223,6 +223,7 @@ class WorkerLink:
         self._missed += 1
         self.send(Beat())
         self._oom_kills = self._oom_kills[1], self._handle.oom_kills()
+        # read one beat before it counts: only two readings tell whether it computes
         before, self._computed = self._computed, self._handle.cpu_seconds() if self._missed >= MOST_MISSED_BEATS else None
         most = MOST_MISSED_AT_START if self.address is None else MOST_MISSED_BEATS
         if self._missed <= most:

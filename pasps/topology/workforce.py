@@ -140,6 +140,7 @@ class Workforce:
 
     def _lost(self, link: WorkerLink) -> None:
         """A control connection ended: the process is gone, or is about to be."""
+        # whoever has taken it out of `links` ends it on purpose, or knows already
         if self.links.get(link.worker) is not link:
             return
         del self.links[link.worker]
@@ -211,6 +212,7 @@ class Workforce:
         """
         ending = []
         for link in links:
+            # before it can end: else its end would be a loss
             if self.links.get(link.worker) is link:
                 del self.links[link.worker]
             link.send(Close())

@@ -169,6 +169,7 @@ def _handover_halves(whole: Handover) -> tuple[Handover, ...]:
     if not whole.batches:
         return ()
     if not whole.more:
+        # the state last, in the part without `more`: what comes before it is put aside until then
         return queue(whole.batches, whole.origins), msgspec.structs.replace(whole, batches=[], origins=[])
     origins = _cut(whole.origins) if len(whole.origins) > 1 else [whole.origins, whole.origins]
     return tuple(queue(batches, origins[i]) for i, batches in enumerate(_cut_batches(whole.batches)))

@@ -71,6 +71,7 @@ class Incarnations:
             AuthenticationError: a higher incarnation of it is known, so this one should have ended.
         """
         highest = self._highest.get(peer.worker, -1)
+        # the same one again is no older process: its connection was lost, and is made anew
         if peer.incarnation < highest:
             raise AuthenticationError(f"worker {peer}: expected incarnation {highest} or later; an older process of it is still running")
         self._highest[peer.worker] = peer.incarnation

@@ -179,6 +179,7 @@ class TcpConnection(asyncio.Protocol):
         self._steps = None
         if self._timer is not None:
             self._timer.cancel()
+        # before `on_shaken`, in which messages may be sent: the dialer takes what comes first for WELCOME
         self._answer(last)
         self._reader.most_bytes = self._endpoint.most_frame_bytes
         self._on_shaken(self, None)

@@ -126,6 +126,7 @@ class Gate:
         self._news.tell()
 
     async def _shaken(self, control: socket.socket) -> Enlisted:
+        # `Incarnations` of its own each time: a process id stands for the incarnation here, and the next may well be a lower one
         peer = await _shake(control, handshake.listener(Identity(_ENLISTING, _GATE, 0), self._secret, _nonce(), Incarnations()))
         size = int.from_bytes(await _exactly(control, HEADER_BYTES), "big")
         if size > _MOST_REQUEST_BYTES:

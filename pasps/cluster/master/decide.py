@@ -112,6 +112,7 @@ def _own(seen: Seen) -> OwnDriver | None:
 def _followed(seen: Seen, track: Track, now: float) -> tuple[Track, _Life]:
     newest = seen.found.newest
     if track.epoch != newest:
+        # but for `failures` and `not_before`, which count one driver after the other
         track = replace(track, epoch=newest, lives_since=None, missing_since=None, gone=False)
     life = _life(seen)
     if life is _Life.LIVES:
@@ -130,6 +131,7 @@ def _followed(seen: Seen, track: Track, now: float) -> tuple[Track, _Life]:
 
 def _life(seen: Seen) -> _Life:
     found, record, own = seen.found, seen.found.newest_record, _own(seen)
+    # of its own child it knows better than the store, where a dead one is registered until its session ends
     if own is not None:
         return _Life.LIVES if own.exit_code is None else _Life.GONE
     if seen.contact is Contact.ANSWERS:
@@ -169,6 +171,7 @@ def _about_rest(found: Found, life: _Life) -> list[Action]:
 
 def _about_topology(seen: Seen, track: Track, life: _Life, now: float) -> list[Action]:
     found, own = seen.found, _own(seen)
+    # what lives, or may live, carries out by itself what is wanted, its own end too
     if life is not _Life.GONE:
         return []
     if found.desired.state == "killed" or found.summary:

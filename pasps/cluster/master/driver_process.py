@@ -245,6 +245,7 @@ class DriverProcesses:
         """It is to be told something on its standard input."""
         file = os.open(output, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
+            # in a session of its own, so that what ends this master, as Ctrl-C at its terminal, does not end what it started
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=file, stderr=file, env=environment(), cwd=directory, start_new_session=True
             )

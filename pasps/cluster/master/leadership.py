@@ -84,6 +84,7 @@ class Leadership:
 
     async def close(self) -> None:
         """Step down, and be no member any more; also when it could not join."""
+        # first: nothing more is done as a leader while it withdraws
         self.leads = False
         self._changed = _nobody
         if self._keeper is not None:
@@ -111,6 +112,7 @@ class Leadership:
         try:
             while True:
                 await self._news.wait()
+                # before `leads` is read: what changes during the calls below is seen in the next round
                 self._news.clear()
                 if not self.leads and entry is not None:
                     await self._withdraw(entry)

@@ -178,10 +178,12 @@ class Reconciler:
         if found.submission is None:
             return
         package = await self._packages.local(found.submission.package)
+        # above those of an earlier topology of the name, too: if a driver of that still lives, it has to find that it is the older
         epoch = max(found.last_epoch, found.newest) + 1
         launch = Launch(epoch, found.submission.package, found.desired.restart)
         if not await self._take_epoch(found.name, launch):
             return
+        # an epoch that is taken and not used does no harm, two drivers of one would
         if self._leads():
             self._processes.start(found.name, epoch, package)
 

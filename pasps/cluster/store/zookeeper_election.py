@@ -81,6 +81,7 @@ class ZooKeeperCandidacy:
 
     async def _stand(self) -> None:
         """One round: lead until deposed, or wait until the one before may be gone."""
+        # before looking: what changes behind the look is told into it
         self._told.clear()
         async with self._connection.bounded(f"standing for election at {self._path!r}"):
             entry = await self._found() or await self._nodes.make(below(self._path, self._prefix), self._name.encode(), **_TURN)
@@ -104,6 +105,7 @@ class ZooKeeperCandidacy:
                 if not self._leads:
                     self._leads = True
                     self._loop.call_soon(self._elected)
+                # what was told since the asking may be lost with this: no wait is longer than the lease
                 self._told.clear()
                 await wait_told(self._told, min(beat, self._left(confirmed)))
         finally:
@@ -111,6 +113,7 @@ class ZooKeeperCandidacy:
 
     async def _confirmed(self, entry: str, session: int, before: float | None) -> float | None:
         """When the entry was last known to be there, as the time of asking; None: it is not, or the lease is over."""
+        # of the asking, not of the answer: ZooKeeper cannot have heard of the session before it, so it keeps it for longer than the lease
         sent = self._loop.time()
         try:
             async with asyncio.timeout(None if before is None else self._left(before)):

@@ -73,6 +73,7 @@ class ZooKeeperRegistration:
         async with self._busy, self._connection.bounded(f"registering {self._path!r}"):
             while True:
                 await self._connection.wait_connected()
+                # before it is made: if that is not confirmed, only what is known to be of this session is taken away again
                 self._session = self._connection.session
                 try:
                     await self._nodes.make(self._path, self._value, ephemeral=True)
@@ -144,6 +145,7 @@ class ZooKeeperWatch:
     async def _run(self) -> None:
         while True:
             await self._connection.wait_connected()
+            # before looking: what changes behind the look is told into it
             self._told.clear()
             try:
                 await self._look()
