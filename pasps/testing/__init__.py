@@ -1,6 +1,7 @@
 """For tests of topologies, without sleeping: lists in and rows out, or step by step; faults as data, and a clock that stands still.
 
 Layout: clock, marks, journal, tally <- list_spout, background, tap, net <- crew, stand_ins, controller <- step_run <- complete.
+A cluster's store in memory: memory_tree <- memory_keeping <- memory_store.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from pasps.cluster.master.decide import OwnDriver
 from pasps.cluster.master.packages import DirectoryPackages
 from pasps.cluster.master.records import Member
 from pasps.cluster.store import layout
-from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
 from pasps.cluster.store.submission import Desired, DriverRecord, desired_of, encoded
 from pasps.cluster.store.tokens import driver_token
+from pasps.testing.memory_store import MemoryStore, MemoryTree
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.process_identity import started
 from pasps.topology.run_record import host

@@ -24,11 +24,11 @@ from pasps.cluster.master.driver_client import Door, call
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Entry
-from pasps.cluster.store.memory_store import MemoryStore
 from pasps.cluster.store.submission import Desired, DriverRecord, Submission, driver_of, kept, with_desired
 from pasps.cluster.store.tokens import driver_token, submission_key
 from pasps.control import decision_log
 from pasps.errors import ClosedError, InvalidError
+from pasps.testing.memory_store import MemoryStore
 from pasps.topology.controller import TopologyController
 from pasps.topology.local_cluster import WORKER_MODULE
 from pasps.topology.run_list import known_runs

@@ -1,1 +1,1 @@
-"""Where a cluster keeps what must survive: the contract, in memory and in ZooKeeper, and what is written there."""
+"""Where a cluster keeps what must survive: the contract, ZooKeeper, and what is written there."""

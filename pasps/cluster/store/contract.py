@@ -1,7 +1,7 @@
 """Where a cluster keeps what must survive: a small tree of versioned values, with ephemeral entries, watches and elections.
 
 Level-triggered: a watch says that something may have changed, never what; who is told reads, and acts on what is there. Nothing
-per tuple and no metric goes through here. `memory_store` and `zookeeper_store` keep the contract of `Store`.
+per tuple and no metric goes through here. `zookeeper_store` and, for tests, `testing.memory_store` keep the contract of `Store`.
 """
 
 from __future__ import annotations

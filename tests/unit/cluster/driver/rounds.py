@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from pasps.cluster.store.contract import Entry, StoreUnavailableError
-from pasps.cluster.store.memory_store import MemoryStore
+from pasps.testing.memory_store import MemoryStore
 
 
 async def rounds(count: int = 50) -> None:

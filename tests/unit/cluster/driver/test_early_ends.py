@@ -15,10 +15,10 @@ from pasps.cluster.driver.ending import CRASHED, NOT_STARTED
 from pasps.cluster.driver.options import DriverOptions, secrets_for
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.cluster.store import layout
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, DriverRecord, Submission, driver_of, encoded, kept
 from pasps.cluster.store.tokens import submission_key
 from pasps.testing.clock import FakeClock
+from pasps.testing.memory_store import MemoryTree
 
 NAME, EPOCH = "words", 4
 PATH = layout.driver(NAME)

@@ -8,8 +8,8 @@ import pytest
 
 from pasps.cluster.driver import latest as module
 from pasps.cluster.driver.latest import Latest
-from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
 from pasps.errors import BrokenError
+from pasps.testing.memory_store import MemoryStore, MemoryTree
 from tests.unit.cluster.driver.rounds import DoubtfulStore, HangingStore, StrangeStore, rounds, until, until_value, value_at
 
 PATH = "/topologies/words/driver"

@@ -14,9 +14,9 @@ from pasps.cluster.driver.latest import Latest
 from pasps.cluster.driver.options import DriverOptions
 from pasps.cluster.driver.standing import Standing
 from pasps.cluster.store import layout
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import DriverRecord, driver_of
 from pasps.testing.clock import FakeClock
+from pasps.testing.memory_store import MemoryTree
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import RunState
 from tests.unit.cluster.driver.rounds import StrangeStore, rounds

@@ -12,7 +12,7 @@ from pasps.cluster.driver import latest, store_keeper
 from pasps.cluster.driver.store_keeper import StoreKeeper
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import StoreUnavailableError
-from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
+from pasps.testing.memory_store import MemoryStore, MemoryTree
 from pasps.topology.keeper import Resume
 from tests.unit.cluster.driver.rounds import HangingStore, StrangeStore, rounds, until, until_value, value_at
 

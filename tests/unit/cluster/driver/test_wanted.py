@@ -9,9 +9,9 @@ import pytest
 from pasps.cluster.driver.wanted import Wanted
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import StoreUnavailableError
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, DriverRecord, encoded, with_desired
 from pasps.errors import InvalidError
+from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.driver.rounds import rounds, until
 
 NAME = "words"

@@ -19,7 +19,6 @@ from pasps.cluster.master.package_check import Check, Checked
 from pasps.cluster.master.packages import DirectoryPackages
 from pasps.cluster.master.records import Member
 from pasps.cluster.store import layout
-from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
 from pasps.cluster.store.submission import (
     Desired,
     DriverRecord,
@@ -32,6 +31,7 @@ from pasps.cluster.store.submission import (
 )
 from pasps.cluster.store.tokens import submission_key
 from pasps.testing import FakeClock
+from pasps.testing.memory_store import MemoryStore, MemoryTree
 
 TOKEN = "t0ken"
 COMPONENTS = {"lines": {"shape": "spout", "par": 1, "pool": 1}, "count": {"shape": "stateless", "par": 1, "pool": 4}}

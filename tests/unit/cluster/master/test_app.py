@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cluster.master import app, body
-from pasps.cluster.store.memory_store import MemoryTree
+from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.master.bench import TOKEN, bench, settled
 
 

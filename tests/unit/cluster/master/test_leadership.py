@@ -12,8 +12,8 @@ from pasps.cluster.master import records
 from pasps.cluster.master.leadership import misfit
 from pasps.cluster.master.records import Member
 from pasps.cluster.store.layout import LEADER
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.errors import InvalidError
+from pasps.testing.memory_store import MemoryTree
 from pasps.topology.run_record import host
 from tests.unit.cluster.master.bench import bench, settled
 

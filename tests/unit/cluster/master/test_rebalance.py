@@ -8,9 +8,9 @@ import pytest
 
 from pasps.cluster.master.failures import RefusedPackageError
 from pasps.cluster.master.package_check import Checked
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, Submission
 from pasps.errors import BrokenError
+from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.master.bench import Bench, accepts, bench, settled
 
 REBALANCE = "/v1/topologies/counting/rebalance"

@@ -10,9 +10,9 @@ import pytest
 from pasps.cluster.master import endings, records
 from pasps.cluster.master.found import find
 from pasps.cluster.store import layout
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, Submission, encoded, kept, signed_submission
 from pasps.cluster.store.tokens import submission_key
+from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.master.bench import TOKEN, Bench, bench, settled
 
 

@@ -11,8 +11,8 @@ from pasps.cluster.master.failures import RefusedPackageError
 from pasps.cluster.master.package_check import Checked
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import StoreUnavailableError
-from pasps.cluster.store.memory_store import MemoryTree
 from pasps.cluster.store.submission import Desired, Submission
+from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.master.bench import Bench, bench, package
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from pasps.cluster.store.memory_tree import Tree
 from pasps.cluster.store.store_path import ROOT, above, below, turn
 from pasps.errors import BusyError
+from pasps.testing.memory_tree import Tree
 
 
 class Kept(Protocol):

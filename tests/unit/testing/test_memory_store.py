@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pasps.cluster.store.contract import Store
-from pasps.cluster.store.memory_store import MemoryStore, MemoryTree
+from pasps.testing.memory_store import MemoryStore, MemoryTree
 from tests.unit.cluster.store_contract import CONTRACT
 from tests.unit.cluster.store_harness import Promise, stand, until_seen
 
