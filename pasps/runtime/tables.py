@@ -253,6 +253,8 @@ class TableKeeper:
         views = {name: self._view(name, routing) for name, routing in table.components.items()}
         executors: list[Executor] = [*self._residents.executors.values(), *self._residents.spouts.values()]
         for executor in executors:
+            # what was parked for a task that is put out may leave at once, and then nobody's credit would wake who waits behind it
+            waits = bool(executor.emitter.parked)
             try:
                 executor.emitter.refresh(views.__getitem__, self._serves)
             except Interrupt:
@@ -261,7 +263,7 @@ class TableKeeper:
                 if not self._hosting.live:
                     raise
                 self._hosting.report(executor, error)
-            if executor.emitter.parked:
+            if waits or executor.emitter.parked:
                 executor.wake()
 
     def _window(self, name: str, routing: Routing) -> tuple[int, int]:

@@ -283,7 +283,6 @@ class Worker:
     def deactivate(self) -> None:
         """Spouts stop; everything else goes on."""
         self.hosting.awake = False
-        self._closed = False
         for spout in self.residents.spouts.values():
             spout.deactivate()
 
