@@ -16,13 +16,16 @@ from typing import Any
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.elasticity import Elasticity
 from pasps.cli.options import add_json, at_least_one, describe, given_options, kept_options, seconds, seconds_above_zero
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.cli.views.view import choose_view
 from pasps.clock import SystemClock
+from pasps.control.policies import policy_named
+from pasps.control.settings import ElasticSettings
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
+from pasps.simulation.forecasters import check_served
+from pasps.topology.elastic import ElasticConfig, elastic_config, policy_of
 from pasps.topology.load_file import load
 from pasps.topology.local_cluster import worker_count
 from pasps.topology.run_directory import About, RunDirectory
@@ -90,15 +93,14 @@ def _run(options: argparse.Namespace, stop: StopRequest) -> int:
     if options.workers is not None:
         given["topology.workers"] = options.workers
     plan, clock = _plan(options, given), SystemClock()
-    elasticity = Elasticity(plan.blueprint, options.file)
-    about = About(
-        plan.blueprint.name, options.file, worker_count(plan.blueprint), kept_options(given, plan.blueprint.config), elasticity.policy
-    )
+    control = control_of(plan.blueprint, options.file)
+    kept = kept_options(given, plan.blueprint.config)
+    about = About(plan.blueprint.name, options.file, worker_count(plan.blueprint), kept, control.policy)
     with RunDirectory.create(about, clock, options.run_dir) as directory:
-        plan = replace(plan, control=elasticity.control(directory))
+        plan = replace(plan, control=control.kept_in(directory))
         view = choose_view(plan.blueprint.name, str(directory.path), as_json=options.json, no_tty=options.no_tty)
         with view:
-            outcome = supervise(plan, view, stop, clock, directory, elasticity)
+            outcome = supervise(plan, view, stop, clock, directory)
     view.summary(outcome)
     return outcome.exit_code
 
@@ -109,6 +111,19 @@ def _plan(options: argparse.Namespace, config: dict[str, Any]) -> Plan:
         topology = load(options.file, options.topology)
     blueprint = blueprint_of(topology, options.name, config)
     return Plan(blueprint, parse_scales(options.scale, blueprint), options.duration, options.drain_timeout)
+
+
+def control_of(blueprint: Blueprint, file: str) -> ElasticConfig:
+    """Who decides on a run's replicas. Made before anything starts, so that what is wrong is refused.
+
+    Raises:
+        ConfigError: there is no such policy, or the predictor's address is none.
+        InvalidError: the file of execution times is none, or the predictor that a run starts has no such model.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    if policy_named(policy_of(blueprint)).forecasts and settings.predictor_url is None:
+        check_served(settings.predictor, settings.artifacts)
+    return elastic_config(blueprint, file)
 
 
 def _complain(text: str, code: int) -> int:

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from pasps.api.blueprint import Blueprint
-from pasps.cli.elasticity import Elasticity
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
 from pasps.cli.views.frame import Frames
 from pasps.cli.views.outcome import Ended, Outcome
@@ -34,7 +33,7 @@ from pasps.topology.elastic import ElasticConfig
 from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
-from pasps.topology.status import shapes
+from pasps.topology.status import elastic_view, shapes
 from pasps.topology.topology_verbs import TopologyVerbs
 
 _log = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ class Plan:
     """Who decides on replicas; None: as `LocalCluster.submit` has it."""
 
 
-def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory, elasticity: Elasticity) -> Outcome:
+def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory) -> Outcome:
     """Run the plan to its end, which is written into the directory.
 
     Raises:
@@ -70,15 +69,13 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
     with cluster:
         running = cluster.submit(plan.blueprint, active=False, control=plan.control)
         with Served(running, directory, stop, clock) as served:
-            served.verbs.elastic = elasticity.frame_extra
-            elasticity.started(running, served.verbs, directory)
             for component, count in plan.scales.items():
                 running.set_active(component, count)
             stop.be_gentle()
             directory.enter(RunState.RUNNING)  # first: a run that may have emitted leaves its directory
             running.activate()
             view.say("running; Ctrl-C drains")
-            outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, elasticity)).run()
+            outcome = _Supervisor(plan, view, stop, clock, running, directory).run()
             stop.ignore()
             summary = summary_object(outcome)
             directory.finish(summary)
@@ -86,21 +83,12 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
     return outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """What is supervised."""
-
-    running: RunningTopology
-    directory: RunDirectory
-    elasticity: Elasticity
-
-
 class _Supervisor:
     """Follows a topology that runs."""
 
-    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, subject: _Subject) -> None:
+    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, running: RunningTopology, directory: RunDirectory) -> None:
         self._plan, self._view, self._stop, self._clock = plan, view, stop, clock
-        self._running, self._directory, self._elasticity = subject.running, subject.directory, subject.elasticity
+        self._running, self._directory = running, directory
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost, self._restarts = 0, Restarts()
@@ -136,7 +124,7 @@ class _Supervisor:
             left = deadline.remaining()
             wait = min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)
             # a worker that cannot live is shown, and what is well goes on: whoever watches decides when to end it
-            if self._running.on_controller(lambda master, wait=wait: master.wait_finished(wait, heed=False)):  # type: ignore[misc]
+            if self._running.on_controller(lambda controller, wait=wait: controller.wait_finished(wait, heed=False)):  # type: ignore[misc]
                 return Ended.FINISHED
 
     def _drain(self) -> dict[str, int]:
@@ -150,7 +138,7 @@ class _Supervisor:
         def work() -> None:
             try:
                 # for good, unlike `RunningTopology.drain`
-                self._running.on_controller(lambda master: master.drain(drain_by.remaining() or 0.0, finish=True))
+                self._running.on_controller(lambda controller: controller.drain(drain_by.remaining() or 0.0, finish=True))
             except DrainTimeoutError as error:
                 left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
@@ -189,8 +177,8 @@ class _Supervisor:
         workers = self._running.workers
         self._stats = self._running.stats()
         errors, troubles = self._running.errors, self._running.troubles
-        self._lost, self._restarts, restarting = self._running.on_controller(_ended_workers)
-        self._frame = self._frames.next(self._stats, len(workers), errors, self._elasticity.frame_extra(), troubles, restarting)
+        self._lost, self._restarts, restarting, elastic = self._running.on_controller(_said)
+        self._frame = self._frames.next(self._stats, len(workers), errors, elastic, troubles, restarting)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
         if finishing and finishing != self._finishing:
@@ -209,9 +197,9 @@ class _Supervisor:
                 os.kill(worker.pid, signal.SIGKILL)
 
 
-async def _ended_workers(master: TopologyController) -> tuple[int, Restarts, str]:
-    """How many died, how often all were started anew, and what is done for that now."""
-    return master.lost, master.restarts.so_far, master.restarts.under_way
+async def _said(controller: TopologyController) -> tuple[int, Restarts, str, Mapping[str, Any] | None]:
+    """How many workers died, how often all were started anew, what is done for that now, and what whoever decides says."""
+    return controller.lost, controller.restarts.so_far, controller.restarts.under_way, elastic_view(controller)
 
 
 class Served:
@@ -219,8 +207,6 @@ class Served:
 
     Leaving it gives the answers that are due and removes the socket.
     """
-
-    verbs: TopologyVerbs
 
     def __init__(self, running: RunningTopology, directory: RunDirectory, stop: StopRequest, clock: Clock) -> None:
         self._running, self._directory, self._stop, self._clock = running, directory, stop, clock
@@ -238,15 +224,16 @@ class Served:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._running.on_controller(lambda _: self._socket.close())
 
-    async def _open(self, master: TopologyController) -> None:
-        self.verbs = TopologyVerbs(master, self._directory, self._kill)
-        master.restarts.tell = self._directory.note
+    async def _open(self, controller: TopologyController) -> None:
+        verbs = TopologyVerbs(controller, self._directory, self._kill)
+        verbs.explain_from(self._directory.path)
+        controller.restarts.tell = self._directory.note
         try:
-            self._socket = await ControlSocket.open(self._directory.socket_path, self.verbs)
+            self._socket = await ControlSocket.open(self._directory.socket_path, verbs)
         except OSError as inside:
             _log.debug("%s: %s", self._directory.socket_path, inside)
             try:
-                self._socket = await ControlSocket.open(self._directory.move_socket(), self.verbs)
+                self._socket = await ControlSocket.open(self._directory.move_socket(), verbs)
             except OSError as error:
                 raise BrokenError(f"no control socket can be opened, in {self._directory.path} or elsewhere: {error}") from error
 

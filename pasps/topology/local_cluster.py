@@ -14,12 +14,10 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.topology import Topology, blueprint_of
 from pasps.clock import SystemClock
 from pasps.cluster.launch.launcher import LocalLauncher
-from pasps.config import OPTIONS_PREFIX
-from pasps.control.settings import ElasticSettings
-from pasps.errors import BusyError, ClosedError, ConfigError, InvalidError
+from pasps.errors import BusyError, ClosedError, InvalidError
 from pasps.metrics import Stats
 from pasps.topology.controller import ErrorReport, TopologyController
-from pasps.topology.elastic import Elastic, ElasticConfig
+from pasps.topology.elastic import Elastic, ElasticConfig, named_config
 from pasps.topology.workforce import WorkerInfo
 
 T = TypeVar("T")
@@ -184,7 +182,7 @@ class LocalCluster:
         if any(running.name == blueprint.name for running in self._running):
             raise BusyError(f"a topology named {blueprint.name!r} runs in this cluster; kill it first, or give another name")
         workers = worker_count(blueprint, self._workers)
-        controller = self.call(_start(blueprint, workers, active, control or _configured(blueprint)))
+        controller = self.call(_start(blueprint, workers, active, control or named_config(blueprint)))
         running = RunningTopology(self, controller)
         self._running.append(running)
         return running
@@ -224,14 +222,6 @@ class LocalCluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def _configured(blueprint: Blueprint) -> ElasticConfig | None:
-    settings = ElasticSettings.from_config(blueprint.config)
-    if settings.policy is None and settings.options:
-        name = OPTIONS_PREFIX + next(iter(settings.options))
-        raise ConfigError(name, "is an option of a policy, and none was chosen", cure="name one by pasps.policy")
-    return None if settings.policy is None else ElasticConfig(settings, settings.policy)
 
 
 def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:

@@ -18,7 +18,6 @@ from typing import Any
 from pasps.clock import Clock
 from pasps.cluster.driver.draining import drained
 from pasps.cluster.driver.driver_verbs import add_driver_verbs
-from pasps.cluster.driver.elasticity import elastic_config, elastic_view, policy_of
 from pasps.cluster.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
 from pasps.cluster.driver.latest import Latest, tell_failure
 from pasps.cluster.driver.load_package import load_package
@@ -41,7 +40,7 @@ from pasps.errors import BrokenError, ClosedError, ComponentStartError, InvalidE
 from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
-from pasps.topology.elastic import Elastic
+from pasps.topology.elastic import Elastic, elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import RunState
 from pasps.topology.topology_verbs import TopologyVerbs
@@ -152,11 +151,10 @@ class Driver:
         policy = self._standing.policy = policy_of(controller.blueprint)
         about = About(self._name, unpacked.submission.file, len(controller.workforce.ids), dict(unpacked.submission.options), policy)
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
-            config = elastic_config(controller.blueprint, unpacked.file, run, (self._options.predictor, self._secrets.predictor))
-            controller.elastic = Elastic(controller, config, self._clock)
+            config = elastic_config(controller.blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
+            controller.elastic = Elastic(controller, config.kept_in(run), self._clock)
             self._standing.directory = run
             verbs = TopologyVerbs(controller, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
-            verbs.elastic = lambda: elastic_view(controller)
             add_driver_verbs(verbs, controller, run.path)
             controller.restarts.tell = self._standing.note
             door = await ControlSocket.listen(self._options.bind, verbs, self._name, self._options.epoch, self._door)

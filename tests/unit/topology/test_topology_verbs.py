@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -98,14 +98,15 @@ class Bench:
 
 def test_status_is_all_that_is_known() -> None:
     bench = Bench()
-    bench.verbs.elastic = lambda: {"policy": "pasps"}
+    bench.master.elastic = Elastic()
     bench.master.errors.extend(report(str(number)) for number in range(30))
     status = status_from(bench.call("status"))
     assert (status.name, status.state, status.uptime_seconds) == ("doubling", RunState.RUNNING, 3.0)
     assert [component.id for component in status.components] == ["numbers", "doubled"]
     assert (status.workers_wanted, [worker.pid for worker in status.workers]) == (1, [41])
     assert [error.text for error in status.errors] == [str(number) for number in range(20, 30)]
-    assert status.elastic == {"policy": "pasps"}
+    assert status.elastic == asdict(Elastic().view())
+    assert status.elastic["policy"] == "pasps"
     assert status.troubles == ("worker w0 cannot live",)
     assert Bench().call("status")["elastic"] is None
     assert (status.restarting, status.restarts) == ("", Restarts())
