@@ -25,11 +25,12 @@ from pasps.control.policies import policy_named
 from pasps.control.settings import ElasticSettings
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
 from pasps.simulation.forecasters import check_served
+from pasps.topology.draining import DRAIN_SECONDS
 from pasps.topology.elastic import ElasticConfig, elastic_config, policy_of
 from pasps.topology.load_file import load
-from pasps.topology.local_cluster import worker_count
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.topology_verbs import check_scale
+from pasps.topology.workforce import worker_count
 from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
@@ -47,6 +48,7 @@ _EXAMPLES = (
 )
 
 _JSON_HELP = "one JSON object a second on standard output and a summary object at the end, instead of the view"
+_DRAIN_HELP = f"most seconds to wait for what is under way (default: {DRAIN_SECONDS:g})"
 _RUN_DIR_HELP = "keep everything of the run here: an empty or a new directory (default: one of its own under ~/.local/state/pasps)"
 
 
@@ -61,7 +63,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="S", type=seconds_above_zero, help="stop the spouts after S seconds")
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
     add("--scale", metavar="BOLT=N", action="append", default=[], help="start with N active replicas of a bolt; may be given several times")
-    add("--drain-timeout", metavar="S", type=seconds, default=30.0, help="most seconds to wait for what is under way (default: 30)")
+    add("--drain-timeout", metavar="S", type=seconds, default=DRAIN_SECONDS, help=_DRAIN_HELP)
     add("--run-dir", metavar="DIR", help=_RUN_DIR_HELP)
     add("--no-tty", action="store_true", help="a line every two seconds instead of the live view; so it is anyway without a terminal")
     add_json(parser, _JSON_HELP)

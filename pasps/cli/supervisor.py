@@ -24,11 +24,13 @@ from pasps.cli.views.outcome import Ended, Outcome
 from pasps.cli.views.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
+from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.errors import BrokenError, DrainTimeoutError
 from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
+from pasps.topology.draining import drained
 from pasps.topology.elastic import ElasticConfig
 from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
@@ -75,7 +77,7 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
             directory.enter(RunState.RUNNING)  # first: a run that may have emitted leaves its directory
             running.activate()
             view.say("running; Ctrl-C drains")
-            outcome = _Supervisor(plan, view, stop, clock, running, directory).run()
+            outcome = _Supervisor(plan, view, stop, clock, running, directory, served.news).run()
             stop.ignore()
             summary = summary_object(outcome)
             directory.finish(summary)
@@ -86,9 +88,12 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
 class _Supervisor:
     """Follows a topology that runs."""
 
-    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, running: RunningTopology, directory: RunDirectory) -> None:
+    def __init__(
+        self, plan: Plan, view: View, stop: StopRequest, clock: Clock, running: RunningTopology, directory: RunDirectory, news: News
+    ) -> None:
+        """`news` tells, on the controller's loop, that another terminal has asked for the end."""
         self._plan, self._view, self._stop, self._clock = plan, view, stop, clock
-        self._running, self._directory = running, directory
+        self._running, self._directory, self._news = running, directory, news
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost, self._restarts = 0, Restarts()
@@ -131,14 +136,15 @@ class _Supervisor:
         """Drain while the view goes on; returns what is left."""
         self._directory.enter(RunState.DRAINING)  # first: who reads that it drains may ask at once
         self._view.say("draining; Ctrl-C ends at once")
-        drain_by = self._stop.drain_by or Deadline(self._clock, self._plan.drain_seconds)
         left: dict[str, int] = {}
         failures: list[Exception] = []
 
+        async def drain(controller: TopologyController) -> None:
+            await drained(controller, lambda: self._stop.drain_by(self._plan.drain_seconds), self._news)
+
         def work() -> None:
             try:
-                # for good, unlike `RunningTopology.drain`
-                self._running.on_controller(lambda controller: controller.drain(drain_by.remaining() or 0.0, finish=True))
+                self._running.on_controller(drain)
             except DrainTimeoutError as error:
                 left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
@@ -150,16 +156,9 @@ class _Supervisor:
         while thread.is_alive():
             thread.join(min(_LONGEST_WAIT, self._until_look()))
             self._look_if_due()
-            if self._hurried(drain_by):
-                return self._left_over()
         if failures:
             raise failures[0]
         return left
-
-    def _hurried(self, drain_by: Deadline) -> bool:
-        """Whether another terminal gave the drain less time than it was begun with, and that is over."""
-        sooner = self._stop.drain_by
-        return sooner is not None and sooner is not drain_by and sooner.expired()
 
     def _left_over(self) -> dict[str, int]:
         stats = self._running.stats()
@@ -205,10 +204,11 @@ async def _said(controller: TopologyController) -> tuple[int, Restarts, str, Map
 class Served:
     """The verbs of a run on its socket. A context manager of the main thread.
 
-    Leaving it gives the answers that are due and removes the socket.
+    Leaving it gives the answers that are due and removes the socket. `news` tells that somebody has asked for the end.
     """
 
     def __init__(self, running: RunningTopology, directory: RunDirectory, stop: StopRequest, clock: Clock) -> None:
+        self.news = News()
         self._running, self._directory, self._stop, self._clock = running, directory, stop, clock
         self._summary: Future[Mapping[str, Any]] = Future()
         self._socket: ControlSocket
@@ -239,5 +239,6 @@ class Served:
 
     async def _kill(self, wait: float | None) -> Mapping[str, Any]:
         self._stop.command(None if wait is None else Deadline(self._clock, wait))
+        self.news.tell()
         # several may wait, and one that leaves must not take the answer from the others
         return await asyncio.shield(asyncio.wrap_future(self._summary))

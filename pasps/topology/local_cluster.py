@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
@@ -18,7 +17,7 @@ from pasps.errors import BusyError, ClosedError, InvalidError
 from pasps.metrics import Stats
 from pasps.topology.controller import ErrorReport, TopologyController
 from pasps.topology.elastic import Elastic, ElasticConfig, named_config
-from pasps.topology.workforce import WorkerInfo
+from pasps.topology.workforce import WorkerInfo, worker_count
 
 T = TypeVar("T")
 
@@ -222,11 +221,6 @@ class LocalCluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:
-    """How many worker processes a topology gets here: as configured, else as usual in this cluster, else one for each core."""
-    return int(blueprint.config.get("topology.workers") or usual or os.cpu_count() or 1)
 
 
 async def _start(blueprint: Blueprint, workers: int, active: bool, control: ElasticConfig | None) -> TopologyController:
