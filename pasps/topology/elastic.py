@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import psutil
+
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
+from pasps.cluster.launch.cores import usable_cores
 from pasps.config import OPTIONS_PREFIX
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import et_path, load_execution_times
@@ -31,9 +35,7 @@ from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
 from pasps.errors import ConfigError, InvalidError, PaspsError
 from pasps.metrics import Stats
-from pasps.topology.companion import ElasticView
-from pasps.topology.controller import TopologyController
-from pasps.topology.machine_load import machine_of
+from pasps.topology.controller import ElasticView, TopologyController
 from pasps.topology.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from pasps.topology.run_directory import PREDICTOR_LOG_NAME, RunDirectory
 
@@ -273,3 +275,21 @@ class _Source:
         workforce = self._controller.workforce
         hosts = workforce.hosts() if self._places else None
         return machine_of(len(self._controller.publisher.table.workers), workforce.cores(), hosts)
+
+
+def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[str, str] | None = None) -> Machine:
+    """What workers run on that are on these hosts. How busy other machines are is not known here. `hosts` of workers, if asked for."""
+    here = set(cores_by_host) <= {socket.gethostname()}
+    machine = machine_now(workers) if here else Machine(workers, sum(cores_by_host.values()))
+    return machine if hosts is None else replace(machine, hosts=hosts, host_cores=cores_by_host)
+
+
+def machine_now(workers: int) -> Machine:
+    """The cumulative CPU times of all cores, and what a plan must know of the machine."""
+    try:
+        times = psutil.cpu_times()
+    except (OSError, ValueError, TypeError):  # what psutil lets through of counters that are not there, or others than it knows
+        return Machine(workers, usable_cores())
+    # only Linux counts waiting for a disk, and guests, which are in what users take already
+    everything = sum(times) - sum(getattr(times, name, 0.0) for name in ("guest", "guest_nice"))
+    return Machine(workers, usable_cores(), everything - times.idle - getattr(times, "iowait", 0.0), everything)

@@ -14,8 +14,7 @@ from pasps.assignment import Need, place
 from pasps.control.decision_log import Restarts
 from pasps.errors import InvalidError, UnmovableError
 from pasps.metrics import Stats
-from pasps.topology.companion import ElasticView
-from pasps.topology.controller import ErrorReport, TopologyController
+from pasps.topology.controller import ElasticView, ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
 from pasps.topology.topology_verbs import Scaled, TopologyVerbs
