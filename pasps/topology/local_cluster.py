@@ -154,7 +154,7 @@ class LocalCluster:
         self._workers = workers
         self._running: list[RunningTopology] = []
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="pasps-master", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pasps-controllers", daemon=True)
         self._closed = False
         self._thread.start()
         atexit.register(self.close)
