@@ -25,10 +25,10 @@ from pasps.control.policies import policy_named
 from pasps.control.settings import ElasticSettings
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
 from pasps.simulation.forecasters import check_served
-from pasps.topology.draining import DRAIN_SECONDS
 from pasps.topology.elastic import ElasticConfig, elastic_config, policy_of
 from pasps.topology.load_file import load
 from pasps.topology.run_directory import About, RunDirectory
+from pasps.topology.run_record import DRAIN_SECONDS
 from pasps.topology.topology_verbs import check_scale
 from pasps.topology.workforce import worker_count
 from pasps.worker.tracebacks import without_our_frames

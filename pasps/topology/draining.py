@@ -9,9 +9,6 @@ from pasps.clock import Deadline
 from pasps.control.news import News
 from pasps.topology.controller import TopologyController
 
-DRAIN_SECONDS = 30.0
-"""Of a topology that ends, when nobody says for how long it may drain."""
-
 
 async def drained(controller: TopologyController, by: Callable[[], Deadline], news: News) -> None:
     """Drain for good until that moment; when `by` says another one meanwhile (`news` tells), that one counts from then on.

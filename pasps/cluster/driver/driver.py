@@ -39,10 +39,10 @@ from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTim
 from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
-from pasps.topology.draining import DRAIN_SECONDS, drained
+from pasps.topology.draining import drained
 from pasps.topology.elastic import Elastic, elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
-from pasps.topology.run_record import RunState
+from pasps.topology.run_record import DRAIN_SECONDS, RunState
 from pasps.topology.topology_verbs import TopologyVerbs
 from pasps.topology.workforce import worker_count
 from pasps.worker.enlisting import Gate

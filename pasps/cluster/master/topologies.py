@@ -24,7 +24,7 @@ from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
 from pasps.cluster.store.tokens import submission_key
 from pasps.errors import InvalidError, PaspsError, TimeoutExpiredError
-from pasps.topology.draining import DRAIN_SECONDS
+from pasps.topology.run_record import DRAIN_SECONDS
 
 _log = logging.getLogger(__name__)
 
