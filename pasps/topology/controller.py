@@ -72,7 +72,8 @@ class ErrorReport:
 
 @dataclass(frozen=True, slots=True)
 class ElasticView:
-    """What people see of it. Rates are events a second: what became due in the last one, and what is expected in the next."""
+    """What people see of a topology's elasticity. Rates are events a second: what became due in the last one, and what is expected in
+    the next."""
 
     policy: str
     predictor: str | None
@@ -84,7 +85,7 @@ class ElasticView:
 
 
 class Companion(Protocol):
-    """Controls a topology beside its controller, on the same loop."""
+    """Who decides on replicas, beside the controller and on its loop. What does so is `Elastic`, which imports this module."""
 
     async def start(self) -> None:
         """The topology is up."""
