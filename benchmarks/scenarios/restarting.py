@@ -118,7 +118,7 @@ def changed(running: RunningTopology, way: Way) -> Restarted | None:
     if way.wait is None:
         running.set_active("step", AFTER)
         return None
-    acts, _, took = running.on_controller(lambda master: master.restart({"step": AFTER}))
+    acts, _, took = running.on_controller(lambda controller: controller.restart({"step": AFTER}))
     if took is None:
         raise RuntimeError(f"the workers were not started anew: {acts}")
     return took

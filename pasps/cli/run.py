@@ -16,17 +16,21 @@ from typing import Any
 from pasps.api.blueprint import Blueprint
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.elasticity import Elasticity
 from pasps.cli.options import add_json, at_least_one, describe, given_options, kept_options, seconds, seconds_above_zero
 from pasps.cli.stop import EndNow, StopRequest, ignore_signals
 from pasps.cli.supervisor import Plan, supervise
 from pasps.cli.views.view import choose_view
 from pasps.clock import SystemClock
+from pasps.control.policies import policy_named
+from pasps.control.settings import ElasticSettings
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError
+from pasps.simulation.forecasters import check_served
+from pasps.topology.elastic import ElasticConfig, elastic_config, policy_of
 from pasps.topology.load_file import load
-from pasps.topology.local_cluster import worker_count
 from pasps.topology.run_directory import About, RunDirectory
+from pasps.topology.run_record import DRAIN_SECONDS
 from pasps.topology.topology_verbs import check_scale
+from pasps.topology.workforce import worker_count
 from pasps.worker.tracebacks import without_our_frames
 
 _WHAT = """\
@@ -44,6 +48,7 @@ _EXAMPLES = (
 )
 
 _JSON_HELP = "one JSON object a second on standard output and a summary object at the end, instead of the view"
+_DRAIN_HELP = f"most seconds to wait for what is under way (default: {DRAIN_SECONDS:g})"
 _RUN_DIR_HELP = "keep everything of the run here: an empty or a new directory (default: one of its own under ~/.local/state/pasps)"
 
 
@@ -58,7 +63,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="S", type=seconds_above_zero, help="stop the spouts after S seconds")
     add("-o", "--option", metavar="KEY=VALUE", action="append", default=[], help="a configuration key; may be given several times")
     add("--scale", metavar="BOLT=N", action="append", default=[], help="start with N active replicas of a bolt; may be given several times")
-    add("--drain-timeout", metavar="S", type=seconds, default=30.0, help="most seconds to wait for what is under way (default: 30)")
+    add("--drain-timeout", metavar="S", type=seconds, default=DRAIN_SECONDS, help=_DRAIN_HELP)
     add("--run-dir", metavar="DIR", help=_RUN_DIR_HELP)
     add("--no-tty", action="store_true", help="a line every two seconds instead of the live view; so it is anyway without a terminal")
     add_json(parser, _JSON_HELP)
@@ -90,15 +95,14 @@ def _run(options: argparse.Namespace, stop: StopRequest) -> int:
     if options.workers is not None:
         given["topology.workers"] = options.workers
     plan, clock = _plan(options, given), SystemClock()
-    elasticity = Elasticity(plan.blueprint, options.file)
-    about = About(
-        plan.blueprint.name, options.file, worker_count(plan.blueprint), kept_options(given, plan.blueprint.config), elasticity.policy
-    )
+    control = control_of(plan.blueprint, options.file)
+    kept = kept_options(given, plan.blueprint.config)
+    about = About(plan.blueprint.name, options.file, worker_count(plan.blueprint), kept, control.policy)
     with RunDirectory.create(about, clock, options.run_dir) as directory:
-        plan = replace(plan, control=elasticity.control(directory))
+        plan = replace(plan, control=control.kept_in(directory))
         view = choose_view(plan.blueprint.name, str(directory.path), as_json=options.json, no_tty=options.no_tty)
         with view:
-            outcome = supervise(plan, view, stop, clock, directory, elasticity)
+            outcome = supervise(plan, view, stop, clock, directory)
     view.summary(outcome)
     return outcome.exit_code
 
@@ -109,6 +113,19 @@ def _plan(options: argparse.Namespace, config: dict[str, Any]) -> Plan:
         topology = load(options.file, options.topology)
     blueprint = blueprint_of(topology, options.name, config)
     return Plan(blueprint, parse_scales(options.scale, blueprint), options.duration, options.drain_timeout)
+
+
+def control_of(blueprint: Blueprint, file: str) -> ElasticConfig:
+    """Who decides on a run's replicas. Made before anything starts, so that what is wrong is refused.
+
+    Raises:
+        ConfigError: there is no such policy, or the predictor's address is none.
+        InvalidError: the file of execution times is none, or the predictor that a run starts has no such model.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    if policy_named(policy_of(blueprint)).forecasts and settings.predictor_url is None:
+        check_served(settings.predictor, settings.artifacts)
+    return elastic_config(blueprint, file)
 
 
 def _complain(text: str, code: int) -> int:

@@ -36,8 +36,7 @@ class StopRequest:
         """The signal that asked for the drain."""
         self.commanded = False
         """Whether another terminal asked for it."""
-        self.drain_by: Deadline | None = None
-        """When the drain is to be over at the latest, if another terminal said so; of several the earliest."""
+        self._drain_by: Deadline | None = None
         self._gentle = False
         self._ending = False
         self._before: dict[int, Any] = {}
@@ -47,11 +46,17 @@ class StopRequest:
         self._gentle = True
 
     def command(self, drain_by: Deadline | None) -> None:
-        """Another terminal asks for the end."""
-        now, before = _left(drain_by), _left(self.drain_by)
+        """Another terminal asks for the end. Of several times for the drain the shortest counts, also while it is under way."""
+        now, before = _left(drain_by), _left(self._drain_by)
         if now is not None and (before is None or now < before):
-            self.drain_by = drain_by
+            self._drain_by = drain_by
         self.commanded = True
+
+    def drain_by(self, seconds: float) -> Deadline:
+        """When the drain is to be over: as another terminal said, else so many seconds after this was asked for the first time."""
+        if self._drain_by is None:
+            self._drain_by = Deadline(self._clock, seconds)
+        return self._drain_by
 
     def ignore(self) -> None:
         """From now on the run is ended anyway."""

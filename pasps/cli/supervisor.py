@@ -18,23 +18,24 @@ from types import TracebackType
 from typing import Any, Self
 
 from pasps.api.blueprint import Blueprint
-from pasps.cli.elasticity import Elasticity
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
 from pasps.cli.views.frame import Frames
 from pasps.cli.views.outcome import Ended, Outcome
 from pasps.cli.views.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
+from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.errors import BrokenError, DrainTimeoutError
 from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
+from pasps.topology.draining import drained
 from pasps.topology.elastic import ElasticConfig
 from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
-from pasps.topology.status import shapes
+from pasps.topology.status import elastic_view, shapes
 from pasps.topology.topology_verbs import TopologyVerbs
 
 _log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Plan:
     """Who decides on replicas; None: as `LocalCluster.submit` has it."""
 
 
-def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory, elasticity: Elasticity) -> Outcome:
+def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory: RunDirectory) -> Outcome:
     """Run the plan to its end, which is written into the directory.
 
     Raises:
@@ -70,15 +71,13 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
     with cluster:
         running = cluster.submit(plan.blueprint, active=False, control=plan.control)
         with Served(running, directory, stop, clock) as served:
-            served.verbs.elastic = elasticity.frame_extra
-            elasticity.started(running, served.verbs, directory)
             for component, count in plan.scales.items():
                 running.set_active(component, count)
             stop.be_gentle()
             directory.enter(RunState.RUNNING)  # first: a run that may have emitted leaves its directory
             running.activate()
             view.say("running; Ctrl-C drains")
-            outcome = _Supervisor(plan, view, stop, clock, _Subject(running, directory, elasticity)).run()
+            outcome = _Supervisor(plan, view, stop, clock, running, directory, served.news).run()
             stop.ignore()
             summary = summary_object(outcome)
             directory.finish(summary)
@@ -86,21 +85,15 @@ def supervise(plan: Plan, view: View, stop: StopRequest, clock: Clock, directory
     return outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """What is supervised."""
-
-    running: RunningTopology
-    directory: RunDirectory
-    elasticity: Elasticity
-
-
 class _Supervisor:
     """Follows a topology that runs."""
 
-    def __init__(self, plan: Plan, view: View, stop: StopRequest, clock: Clock, subject: _Subject) -> None:
+    def __init__(
+        self, plan: Plan, view: View, stop: StopRequest, clock: Clock, running: RunningTopology, directory: RunDirectory, news: News
+    ) -> None:
+        """`news` tells, on the controller's loop, that another terminal has asked for the end."""
         self._plan, self._view, self._stop, self._clock = plan, view, stop, clock
-        self._running, self._directory, self._elasticity = subject.running, subject.directory, subject.elasticity
+        self._running, self._directory, self._news = running, directory, news
         self._workers = len(self._running.workers)
         self._frames = Frames(shapes(plan.blueprint), self._workers)
         self._lost, self._restarts = 0, Restarts()
@@ -136,21 +129,22 @@ class _Supervisor:
             left = deadline.remaining()
             wait = min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)
             # a worker that cannot live is shown, and what is well goes on: whoever watches decides when to end it
-            if self._running.on_controller(lambda master, wait=wait: master.wait_finished(wait, heed=False)):  # type: ignore[misc]
+            if self._running.on_controller(lambda controller, wait=wait: controller.wait_finished(wait, heed=False)):  # type: ignore[misc]
                 return Ended.FINISHED
 
     def _drain(self) -> dict[str, int]:
         """Drain while the view goes on; returns what is left."""
         self._directory.enter(RunState.DRAINING)  # first: who reads that it drains may ask at once
         self._view.say("draining; Ctrl-C ends at once")
-        drain_by = self._stop.drain_by or Deadline(self._clock, self._plan.drain_seconds)
         left: dict[str, int] = {}
         failures: list[Exception] = []
 
+        async def drain(controller: TopologyController) -> None:
+            await drained(controller, lambda: self._stop.drain_by(self._plan.drain_seconds), self._news)
+
         def work() -> None:
             try:
-                # for good, unlike `RunningTopology.drain`
-                self._running.on_controller(lambda master: master.drain(drain_by.remaining() or 0.0, finish=True))
+                self._running.on_controller(drain)
             except DrainTimeoutError as error:
                 left.update(error.left or self._left_over())
             except Exception as error:  # noqa: BLE001 - raised again on the main thread
@@ -162,16 +156,9 @@ class _Supervisor:
         while thread.is_alive():
             thread.join(min(_LONGEST_WAIT, self._until_look()))
             self._look_if_due()
-            if self._hurried(drain_by):
-                return self._left_over()
         if failures:
             raise failures[0]
         return left
-
-    def _hurried(self, drain_by: Deadline) -> bool:
-        """Whether another terminal gave the drain less time than it was begun with, and that is over."""
-        sooner = self._stop.drain_by
-        return sooner is not None and sooner is not drain_by and sooner.expired()
 
     def _left_over(self) -> dict[str, int]:
         stats = self._running.stats()
@@ -189,8 +176,8 @@ class _Supervisor:
         workers = self._running.workers
         self._stats = self._running.stats()
         errors, troubles = self._running.errors, self._running.troubles
-        self._lost, self._restarts, restarting = self._running.on_controller(_ended_workers)
-        self._frame = self._frames.next(self._stats, len(workers), errors, self._elasticity.frame_extra(), troubles, restarting)
+        self._lost, self._restarts, restarting, elastic = self._running.on_controller(_said)
+        self._frame = self._frames.next(self._stats, len(workers), errors, elastic, troubles, restarting)
         self._view.show(self._frame)
         finishing = ", ".join(name for name, component in self._stats.components.items() if component.finishing)
         if finishing and finishing != self._finishing:
@@ -209,20 +196,19 @@ class _Supervisor:
                 os.kill(worker.pid, signal.SIGKILL)
 
 
-async def _ended_workers(master: TopologyController) -> tuple[int, Restarts, str]:
-    """How many died, how often all were started anew, and what is done for that now."""
-    return master.lost, master.restarts.so_far, master.restarts.under_way
+async def _said(controller: TopologyController) -> tuple[int, Restarts, str, Mapping[str, Any] | None]:
+    """How many workers died, how often all were started anew, what is done for that now, and what whoever decides says."""
+    return controller.lost, controller.restarts.so_far, controller.restarts.under_way, elastic_view(controller)
 
 
 class Served:
     """The verbs of a run on its socket. A context manager of the main thread.
 
-    Leaving it gives the answers that are due and removes the socket.
+    Leaving it gives the answers that are due and removes the socket. `news` tells that somebody has asked for the end.
     """
 
-    verbs: TopologyVerbs
-
     def __init__(self, running: RunningTopology, directory: RunDirectory, stop: StopRequest, clock: Clock) -> None:
+        self.news = News()
         self._running, self._directory, self._stop, self._clock = running, directory, stop, clock
         self._summary: Future[Mapping[str, Any]] = Future()
         self._socket: ControlSocket
@@ -238,19 +224,21 @@ class Served:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._running.on_controller(lambda _: self._socket.close())
 
-    async def _open(self, master: TopologyController) -> None:
-        self.verbs = TopologyVerbs(master, self._directory, self._kill)
-        master.restarts.tell = self._directory.note
+    async def _open(self, controller: TopologyController) -> None:
+        verbs = TopologyVerbs(controller, self._directory, self._kill)
+        verbs.explain_from(self._directory.path)
+        controller.restarts.tell = self._directory.note
         try:
-            self._socket = await ControlSocket.open(self._directory.socket_path, self.verbs)
+            self._socket = await ControlSocket.open(self._directory.socket_path, verbs)
         except OSError as inside:
             _log.debug("%s: %s", self._directory.socket_path, inside)
             try:
-                self._socket = await ControlSocket.open(self._directory.move_socket(), self.verbs)
+                self._socket = await ControlSocket.open(self._directory.move_socket(), verbs)
             except OSError as error:
                 raise BrokenError(f"no control socket can be opened, in {self._directory.path} or elsewhere: {error}") from error
 
     async def _kill(self, wait: float | None) -> Mapping[str, Any]:
         self._stop.command(None if wait is None else Deadline(self._clock, wait))
+        self.news.tell()
         # several may wait, and one that leaves must not take the answer from the others
         return await asyncio.shield(asyncio.wrap_future(self._summary))

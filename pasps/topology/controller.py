@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pasps.activation import ActivationTable, with_active
 from pasps.api.blueprint import Blueprint
@@ -25,12 +25,10 @@ from pasps.errors import BrokenError, BusyError, ClosedError, CrashLoopError, Dr
 from pasps.metrics import Stats, WorkerCounts, blocks_text
 from pasps.topology.actuator import TableActuator
 from pasps.topology.census import Census
-from pasps.topology.companion import Companion
 from pasps.topology.homes import Homes
 from pasps.topology.keeper import Keeper, NoKeeper
 from pasps.topology.lives import CrashLoop, Lives
 from pasps.topology.repair import CONFIRM_SECONDS, Repair
-from pasps.topology.replica_counts import check_bolt, check_count
 from pasps.topology.restart import Restart
 from pasps.topology.worker_link import WorkerLink
 from pasps.topology.workforce import WorkerInfo, Workforce
@@ -70,6 +68,51 @@ class ErrorReport:
     def where(self) -> str:
         """Its place in words."""
         return f"component {self.component!r}, task {self.task}" if self.component else "a worker"
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticView:
+    """What people see of a topology's elasticity. Rates are events a second: what became due in the last one, and what is expected in
+    the next."""
+
+    policy: str
+    predictor: str | None
+    source: str | None
+    arrived: float | None
+    predicted: float | None
+    decision: str
+    held: Mapping[str, int]
+
+
+class Companion(Protocol):
+    """Who decides on replicas, beside the controller and on its loop. What does so is `Elastic`, which imports this module."""
+
+    async def start(self) -> None:
+        """The topology is up."""
+
+    def awake(self) -> None:
+        """The spouts begin, or begin again."""
+
+    def set_by_hand(self, component: str, count: int) -> int | None:
+        """Somebody sets a bolt's replicas; returns at what it was held before, if it was."""
+
+    def was_set(self, component: str, before: int, table: ActivationTable) -> None:
+        """Somebody has set a bolt's replicas, which has them since that table."""
+
+    def hold(self, component: str, count: int | None) -> None:
+        """Hold a bolt at that number, or (None) no longer."""
+
+    def release(self, component: str) -> None:
+        """Whoever set them takes that back."""
+
+    def pressed(self, component: str) -> None:
+        """A worker says that more comes to a bolt than its replicas there take. Never blocks."""
+
+    def view(self) -> ElasticView:
+        """What is known now. From any thread; does not block."""
+
+    async def close(self) -> None:
+        """The topology ends."""
 
 
 class TopologyController:
@@ -485,3 +528,27 @@ def worker_of(blueprint: Blueprint, table: ActivationTable, task: int) -> str:
     """The worker of a task, by its id."""
     plan = blueprint.component_of(task)
     return table.components[plan.id].worker_of(task - plan.first_task)
+
+
+def check_bolt(blueprint: Blueprint, component: str) -> int:
+    """The pool of a bolt.
+
+    Raises:
+        InvalidError: there is no such bolt.
+    """
+    plan = blueprint.components.get(component)
+    if plan is None or plan.is_spout:
+        bolts = ", ".join(name for name, p in blueprint.components.items() if not p.is_spout)
+        raise InvalidError(f"expected the id of a bolt ({bolts}), got {component!r}")
+    return plan.pool
+
+
+def check_count(blueprint: Blueprint, component: str, count: object) -> None:
+    """Whether a bolt may have that many active replicas.
+
+    Raises:
+        InvalidError: no such bolt, or not so many.
+    """
+    pool = check_bolt(blueprint, component)
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= pool:
+        raise InvalidError(f"set_active({component!r}): expected 1 to {pool} replicas (its pool), got {count!r}")

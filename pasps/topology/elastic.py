@@ -1,4 +1,4 @@
-"""Elasticity of one running topology: joins the control loop with the controller, the predictor and the run directory.
+"""Elasticity of one topology: who decides on its replicas, as configured, and the control loop beside its controller while it runs.
 
 What is done each tick, and what is decided, is in `control`.
 """
@@ -8,15 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import psutil
 
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
+from pasps.cluster.launch.cores import usable_cores
+from pasps.config import OPTIONS_PREFIX
 from pasps.control import decision_log, run_log
+from pasps.control.et_file import et_path, load_execution_times
 from pasps.control.explain import headline
 from pasps.control.forecaster import BASIC, NONE, Forecaster
 from pasps.control.local_forecaster import AUTO, local_forecaster
@@ -29,17 +35,20 @@ from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
 from pasps.errors import ConfigError, InvalidError, PaspsError
 from pasps.metrics import Stats
-from pasps.topology.companion import ElasticView
-from pasps.topology.controller import TopologyController
-from pasps.topology.machine_load import machine_of
+from pasps.topology.controller import ElasticView, TopologyController
 from pasps.topology.predictor_process import TOKEN_VARIABLE, PredictorProcess
+from pasps.topology.run_directory import PREDICTOR_LOG_NAME, RunDirectory
 
 _log = logging.getLogger(__name__)
 
+DEFAULT_POLICY = "pasps"
+"""Of a run and of a cluster; in a script nobody decides whom the configuration does not name."""
 _LAST_SECONDS = 0.5
 
 Line = Callable[[bytes], None]
 """Takes one line of a file; never blocks for long and never raises."""
+Service = tuple[str | None, str | None]
+"""Where a predictor service is, if there is one, and its token."""
 
 
 def _nowhere(line: bytes) -> None:
@@ -56,6 +65,66 @@ class ElasticConfig:
     samples: Line = _nowhere
     decisions: Line = _nowhere
     predictor_log: Path | None = None
+
+    def kept_in(self, run: RunDirectory) -> ElasticConfig:
+        """The same, with the course of the run kept there."""
+        samples, decisions = run.lines("metrics.jsonl").write, run.lines("decisions.jsonl").write
+        return replace(self, samples=samples, decisions=decisions, predictor_log=run.path / PREDICTOR_LOG_NAME)
+
+
+def policy_of(blueprint: Blueprint) -> str:
+    """Who decides on the replicas of this topology: the configured policy, else the default one.
+
+    Raises:
+        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    policy = policy_named(settings.policy or DEFAULT_POLICY)
+    policy.configured(settings.plan, settings.options, shape_of(blueprint))
+    _check_address(settings.predictor_url)
+    return policy.name
+
+
+def elastic_config(blueprint: Blueprint, file: Path | str, predictor: Service | None = None) -> ElasticConfig:
+    """As the topology is configured, with the execution times beside its file if there are any.
+
+    `predictor` is the service that serves all topologies here, if there is one: asked where the configuration names no other.
+
+    Raises:
+        ConfigError: see `policy_of`.
+        InvalidError: the file of execution times is none.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    policy = policy_of(blueprint)
+    # AUTO plays beside the loop, unless a service is named for it
+    if predictor is not None and settings.predictor_url is None and settings.predictor != AUTO:
+        address, token = predictor
+        settings = replace(settings, predictor_url=address, predictor_token=settings.predictor_token or token)
+    times = load_execution_times(et_path(file), blueprint)
+    for warning in times.warnings:
+        _log.warning("%s", warning)
+    return ElasticConfig(settings, policy, times.seconds)
+
+
+def named_config(blueprint: Blueprint) -> ElasticConfig | None:
+    """As the topology is configured if that names a policy; None: its replicas change by hand alone.
+
+    Raises:
+        ConfigError: there are options of a policy, and none is named.
+    """
+    settings = ElasticSettings.from_config(blueprint.config)
+    if settings.policy is None and settings.options:
+        name = OPTIONS_PREFIX + next(iter(settings.options))
+        raise ConfigError(name, "is an option of a policy, and none was chosen", cure="name one by pasps.policy")
+    return None if settings.policy is None else ElasticConfig(settings, settings.policy)
+
+
+def _check_address(url: str | None) -> None:
+    try:
+        if url is not None:
+            ServiceUrl.parse(url)
+    except InvalidError as error:
+        raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error
 
 
 class Elastic:
@@ -208,21 +277,19 @@ class _Source:
         return machine_of(len(self._controller.publisher.table.workers), workforce.cores(), hosts)
 
 
-def checked_policy(settings: ElasticSettings, default: str, blueprint: Blueprint) -> str:
-    """The policy that is to decide about this topology: the configured one, else `default`.
-
-    Raises:
-        ConfigError: there is none of that name, it does not take the options or the topology, or the predictor's address is none.
-    """
-    policy = policy_named(settings.policy or default)
-    policy.configured(settings.plan, settings.options, shape_of(blueprint))
-    _check_address(settings.predictor_url)
-    return policy.name
+def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[str, str] | None = None) -> Machine:
+    """What workers run on that are on these hosts. How busy other machines are is not known here. `hosts` of workers, if asked for."""
+    here = set(cores_by_host) <= {socket.gethostname()}
+    machine = machine_now(workers) if here else Machine(workers, sum(cores_by_host.values()))
+    return machine if hosts is None else replace(machine, hosts=hosts, host_cores=cores_by_host)
 
 
-def _check_address(url: str | None) -> None:
+def machine_now(workers: int) -> Machine:
+    """The cumulative CPU times of all cores, and what a plan must know of the machine."""
     try:
-        if url is not None:
-            ServiceUrl.parse(url)
-    except InvalidError as error:
-        raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error
+        times = psutil.cpu_times()
+    except (OSError, ValueError, TypeError):  # what psutil lets through of counters that are not there, or others than it knows
+        return Machine(workers, usable_cores())
+    # only Linux counts waiting for a disk, and guests, which are in what users take already
+    everything = sum(times) - sum(getattr(times, name, 0.0) for name in ("guest", "guest_nice"))
+    return Machine(workers, usable_cores(), everything - times.idle - getattr(times, "iowait", 0.0), everything)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
@@ -14,13 +13,11 @@ from pasps.api.blueprint import Blueprint
 from pasps.api.topology import Topology, blueprint_of
 from pasps.clock import SystemClock
 from pasps.cluster.launch.launcher import LocalLauncher
-from pasps.config import OPTIONS_PREFIX
-from pasps.control.settings import ElasticSettings
-from pasps.errors import BusyError, ClosedError, ConfigError, InvalidError
+from pasps.errors import BusyError, ClosedError, InvalidError
 from pasps.metrics import Stats
 from pasps.topology.controller import ErrorReport, TopologyController
-from pasps.topology.elastic import Elastic, ElasticConfig
-from pasps.topology.workforce import WorkerInfo
+from pasps.topology.elastic import Elastic, ElasticConfig, named_config
+from pasps.topology.workforce import WorkerInfo, worker_count
 
 T = TypeVar("T")
 
@@ -157,7 +154,7 @@ class LocalCluster:
         self._workers = workers
         self._running: list[RunningTopology] = []
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="pasps-master", daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pasps-controllers", daemon=True)
         self._closed = False
         self._thread.start()
         atexit.register(self.close)
@@ -184,7 +181,7 @@ class LocalCluster:
         if any(running.name == blueprint.name for running in self._running):
             raise BusyError(f"a topology named {blueprint.name!r} runs in this cluster; kill it first, or give another name")
         workers = worker_count(blueprint, self._workers)
-        controller = self.call(_start(blueprint, workers, active, control or _configured(blueprint)))
+        controller = self.call(_start(blueprint, workers, active, control or named_config(blueprint)))
         running = RunningTopology(self, controller)
         self._running.append(running)
         return running
@@ -224,19 +221,6 @@ class LocalCluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def _configured(blueprint: Blueprint) -> ElasticConfig | None:
-    settings = ElasticSettings.from_config(blueprint.config)
-    if settings.policy is None and settings.options:
-        name = OPTIONS_PREFIX + next(iter(settings.options))
-        raise ConfigError(name, "is an option of a policy, and none was chosen", cure="name one by pasps.policy")
-    return None if settings.policy is None else ElasticConfig(settings, settings.policy)
-
-
-def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:
-    """How many worker processes a topology gets here: as configured, else as usual in this cluster, else one for each core."""
-    return int(blueprint.config.get("topology.workers") or usual or os.cpu_count() or 1)
 
 
 async def _start(blueprint: Blueprint, workers: int, active: bool, control: ElasticConfig | None) -> TopologyController:

@@ -22,7 +22,6 @@ from typing import Any, Self
 
 from pasps.clock import Clock
 from pasps.errors import BrokenError, InvalidError
-from pasps.topology.line_file import LineFile
 from pasps.topology.process_identity import started
 from pasps.topology.run_list import SOCKET_DIRECTORY_PREFIX, base_directory, remove_old_runs, remove_socket, run_in
 from pasps.topology.run_record import FILE_NAME, RunRecord, RunState, host, without_secrets, write_json
@@ -34,6 +33,8 @@ SOCKET_NAME = "control.sock"
 PREDICTOR_LOG_NAME = "predictor.log"
 _MOST_PATH_BYTES = 100
 """Of a Unix socket; systems take 103 to 107."""
+MOST_LOG_BYTES = 64 << 20
+"""Of a file of lines, before it becomes the older one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,62 @@ class About:
     workers: int
     config: Mapping[str, Any] = field(default_factory=dict)
     policy: str | None = None
+
+
+class LineFile:
+    """`name.jsonl`, and `name.1.jsonl` with what was written before that one was full; older lines are dropped.
+
+    What is written is in the file at once, and survives the death of its writer. For one thread at a time. Nothing raises: when the
+    disk is full a warning is logged once, and lines are dropped whole.
+    """
+
+    def __init__(self, path: Path, most_bytes: int = MOST_LOG_BYTES) -> None:
+        self.path = path
+        self.dropped = 0
+        """Lines that could not be written."""
+        self._most = most_bytes
+        self._file: int | None = None
+        self._size = 0
+        self._closed = False
+
+    def write(self, line: bytes) -> None:
+        """Append a line, given without its end; nothing happens after `close`."""
+        if self._closed:
+            return
+        try:
+            self._append(line + b"\n")
+        except OSError as error:
+            if not self.dropped:
+                _log.warning("%s: lines are lost: %s", self.path, error)
+            self.dropped += 1
+
+    def close(self) -> None:
+        """No more lines. More calls do nothing."""
+        self._closed = True
+        self._shut()
+
+    def _append(self, line: bytes) -> None:
+        if self._file is not None and self._size and self._size + len(line) > self._most:
+            self._shut()
+            self.path.replace(self.path.with_suffix(f".1{self.path.suffix}"))
+        if self._file is None:
+            self._file = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+            self._size = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, line)
+            if written != len(line):
+                raise OSError(f"{written} of {len(line)} bytes were written")
+        except OSError:
+            # no half line before the next one
+            os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(line)
+
+    def _shut(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                os.close(file)
 
 
 class RunDirectory:

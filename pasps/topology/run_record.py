@@ -17,6 +17,8 @@ from pasps.topology.process_identity import started
 
 SCHEMA = "pasps.run/1"
 FILE_NAME = "run.json"
+DRAIN_SECONDS = 30.0
+"""For how long a topology that ends may drain, when nobody says for how long."""
 _SECRETS = ("token", "password", "secret")
 
 

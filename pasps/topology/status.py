@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from pasps.api.blueprint import Blueprint
 from pasps.control.decision_log import Restarts
 from pasps.errors import ProtocolError
 from pasps.metrics import Histogram, Stats
-from pasps.topology.controller import ErrorReport
+from pasps.topology.controller import ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
 from pasps.topology.workforce import WorkerInfo
 
@@ -56,6 +56,11 @@ class Status:
 def shapes(blueprint: Blueprint) -> tuple[ComponentShape, ...]:
     """Of all components, in topological order."""
     return tuple(ComponentShape(plan.id, plan.is_spout, plan.pool, plan.concurrency) for plan in blueprint.components.values())
+
+
+def elastic_view(controller: TopologyController) -> Mapping[str, Any] | None:
+    """What whoever decides on replicas says of it, as JSON has it; None when nobody does."""
+    return None if controller.elastic is None else asdict(controller.elastic.view())
 
 
 def status_from(value: Any) -> Status:

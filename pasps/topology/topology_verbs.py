@@ -1,22 +1,28 @@
 """The verbs of one topology: status, scale, activate, deactivate, kill, errors. All on its controller's event loop.
 
-Whoever decides on replicas sets `scale` and `elastic`, and adds verbs of its own.
+Whoever sets bolts in another way sets `scale`. `explain`, which reads the run's decisions, is added where they are kept.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta
 
 from pasps.api.blueprint import Blueprint
+from pasps.control import decision_log
+from pasps.control.decision_log import Record
+from pasps.control.explain import explained
 from pasps.errors import InvalidError, PaspsError
+from pasps.report.run_files import Log
 from pasps.topology.controller import ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
-from pasps.topology.status import Status, shapes
+from pasps.topology.status import Status, elastic_view, shapes
 from pasps.topology.verbs import Verbs
 
 SCALE_SECONDS = 120.0
@@ -65,7 +71,6 @@ class TopologyVerbs(Verbs):
     ) -> None:
         super().__init__()
         self.scale: Scale = self._set_active
-        self.elastic: Callable[[], Mapping[str, Any] | None] = _nobody
         self._controller = controller
         self._standing = standing
         self._kill_run = kill
@@ -78,6 +83,15 @@ class TopologyVerbs(Verbs):
         self.add("kill", self._kill, None)
         self.add("errors", self._errors)
 
+    def explain_from(self, directory: Path) -> None:
+        """Add `explain`: why bolts have their replicas, by the decisions that are kept in this directory."""
+
+        async def explain(bolt: str | None = None, at: str | None = None) -> str:
+            records: Log[Record] = Log(directory, "decisions", decision_log.read)
+            return await asyncio.to_thread(explained, records, bolt, at)
+
+        self.add("explain", explain)
+
     async def _status(self) -> Status:
         stats = await self._controller.stats()
         return Status(
@@ -89,7 +103,7 @@ class TopologyVerbs(Verbs):
             components=shapes(self._controller.blueprint),
             stats=stats,
             errors=tuple(self._controller.errors)[-_ERRORS_IN_STATUS:],
-            elastic=self.elastic(),
+            elastic=elastic_view(self._controller),
             troubles=tuple(self._controller.troubles()),
             lost=self._controller.lost,
             losses=tuple(self._controller.losses)[-_ERRORS_IN_STATUS:],
@@ -173,7 +187,3 @@ def _no_component(blueprint: Blueprint, name: str, known: Mapping[str, Any], wha
     near = get_close_matches(name, known, n=1)
     hint = "it is a spout; " if name in blueprint.components else f"did you mean {near[0]!r}? " if near else ""
     return f"there is no {what} {name!r} in topology {blueprint.name!r}; {hint}it has {', '.join(known)}"
-
-
-def _nobody() -> None:
-    return None

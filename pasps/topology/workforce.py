@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class WorkerInfo:
     incarnation: int = 1
     stuck: Stuck | None = None
     """What its event loop has not come back from for seconds, an endless loop perhaps; None: all is well."""
+
+
+def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:
+    """How many workers a topology gets: as configured, else as usual where it runs, else one for each core of this machine."""
+    return int(blueprint.config.get("topology.workers") or usual or os.cpu_count() or 1)
 
 
 class Workforce:

@@ -197,7 +197,7 @@ def test_a_driver_that_cannot_hear_any_more_what_is_wanted_ends_and_is_started_a
 def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(master: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
+    async def fails(controller: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
         raise RuntimeError("nobody has thought of this")
 
     async def body(bench: Bench) -> None:
@@ -210,7 +210,7 @@ def test_a_driver_that_cannot_tell_any_more_when_all_is_done_ends_and_is_started
 
 
 def test_a_driver_that_is_closed_without_a_reason_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def closed(master: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
+    async def closed(controller: TopologyController, seconds: float | None, *, heed: bool = True) -> bool:
         raise ClosedError("topology 'numbers' is closed")
 
     async def body(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""A worker that comes to somebody who is not its master, over real sockets."""
+"""A worker that comes to somebody who is not its controller, over real sockets."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def challenge(identity: Identity) -> bytes:
     ],
     ids=range(9),
 )
-def test_who_answers_something_else_is_not_the_master(said: bytes, kind: type[BrokenError], words: str) -> None:
+def test_who_answers_something_else_is_not_the_controller(said: bytes, kind: type[BrokenError], words: str) -> None:
     with answering(says(said)) as address, pytest.raises(kind, match=words):
         enlist(address, SECRET, "w0")
 
 
-def test_a_master_that_resets_the_connection_ended_it() -> None:
+def test_a_controller_that_resets_the_connection_ended_it() -> None:
     def reset(control: socket.socket) -> None:
         control.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
@@ -90,7 +90,7 @@ def test_a_master_that_resets_the_connection_ended_it() -> None:
         enlist(address, SECRET, "w0")
 
 
-def test_a_master_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_controller_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enlisting, "ENLIST_SECONDS", 0.1)
     given_up = threading.Event()
 

@@ -28,7 +28,7 @@ def said(directory: Path) -> Counter[str]:
 
 def drained(running: RunningTopology, seconds: float) -> Stats:
     """As everything does that ends a topology."""
-    return running.on_controller(lambda master: master.drain(seconds, finish=True))
+    return running.on_controller(lambda controller: controller.drain(seconds, finish=True))
 
 
 def flowing(running: RunningTopology, count: int = 1000) -> None:

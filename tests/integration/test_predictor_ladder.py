@@ -111,7 +111,7 @@ def test_it_is_used_again_after_it_was_killed_and_after_it_was_stopped(tmp_path:
     asyncio.run(main())
 
 
-MASTER = """
+PARENT = """
 import asyncio, pathlib, sys
 from tests.integration.test_predictor_ladder import Loop
 async def main():
@@ -125,7 +125,7 @@ asyncio.run(main())
 
 def test_no_process_of_it_is_left_when_its_parent_is_killed(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", MASTER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root) as parent:
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root) as parent:
         assert parent.stdout is not None
         processes = family(int(parent.stdout.readline()))
         parent.kill()

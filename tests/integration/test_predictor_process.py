@@ -260,7 +260,7 @@ def test_closed_before_it_was_ready_nothing_is_left() -> None:
     run(main)
 
 
-MASTER = """
+STARTER = """
 import asyncio, sys
 from pasps.clock import SystemClock
 from pasps.topology import predictor_process
@@ -277,7 +277,7 @@ asyncio.run(main())
 
 
 def test_no_orphan_is_left_when_its_parent_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", MASTER, OBEDIENT], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([sys.executable, "-c", STARTER, OBEDIENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert not gone(pid)

@@ -34,7 +34,7 @@ Outcomes = tuple[dict[str, Act], int, Restarted | None]
 
 def restart(running: RunningTopology, wanted: Mapping[str, int]) -> Outcomes:
     """As the loop asks for it."""
-    return running.on_controller(lambda master: master.restart(wanted))
+    return running.on_controller(lambda controller: controller.restart(wanted))
 
 
 def took(running: RunningTopology, wanted: Mapping[str, int]) -> Restarted:
@@ -62,8 +62,8 @@ def restarting(running: RunningTopology, wanted: Mapping[str, int]) -> Iterator[
 
 
 def under_way(running: RunningTopology) -> str:
-    async def said(master: TopologyController) -> str:
-        return master.restarts.under_way
+    async def said(controller: TopologyController) -> str:
+        return controller.restarts.under_way
 
     return running.on_controller(said)
 
@@ -71,8 +71,8 @@ def under_way(running: RunningTopology) -> str:
 def so_far(running: RunningTopology) -> tuple[Restarts, int]:
     """All restarts, and how many workers were lost."""
 
-    async def said(master: TopologyController) -> tuple[Restarts, int]:
-        return master.restarts.so_far, master.lost
+    async def said(controller: TopologyController) -> tuple[Restarts, int]:
+        return controller.restarts.so_far, controller.lost
 
     return running.on_controller(said)
 
@@ -272,10 +272,10 @@ def test_a_drain_calls_it_off_while_it_waits(tmp_path: Path) -> None:
 def test_none_begins_while_it_is_drained(tmp_path: Path) -> None:
     """Nothing comes in then, so a policy may want fewer; workers that ended would take along what is being waited for."""
 
-    async def drained(master: TopologyController) -> Outcomes:
-        draining = asyncio.ensure_future(master.drain(60.0))
+    async def drained(controller: TopologyController) -> Outcomes:
+        draining = asyncio.ensure_future(controller.drain(60.0))
         await asyncio.sleep(0)
-        found = await master.restart({"slowly": 4})
+        found = await controller.restart({"slowly": 4})
         assert not draining.done(), "the queue was too short for this test"
         await draining
         return found
@@ -375,9 +375,9 @@ def test_a_second_one_meanwhile_is_refused(tmp_path: Path) -> None:
 
 
 def test_who_gives_up_waiting_for_it_leaves_a_topology_that_is_repaired(tmp_path: Path) -> None:
-    async def given_up(master: TopologyController) -> None:
-        task = asyncio.ensure_future(master.restart({"work": 6}))
-        while master.publisher.table.workers:  # noqa: ASYNC110 - nobody tells
+    async def given_up(controller: TopologyController) -> None:
+        task = asyncio.ensure_future(controller.restart({"work": 6}))
+        while controller.publisher.table.workers:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.001)
         task.cancel()
         await asyncio.wait([task])

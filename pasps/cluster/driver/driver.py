@@ -15,15 +15,13 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from pasps.clock import Clock
-from pasps.cluster.driver.draining import drained
+from pasps.clock import Clock, Deadline
 from pasps.cluster.driver.driver_verbs import add_driver_verbs
-from pasps.cluster.driver.elasticity import elastic_config, elastic_view, policy_of
-from pasps.cluster.driver.ending import CRASHED, DRAIN_SECONDS, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
+from pasps.cluster.driver.ending import CRASHED, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
 from pasps.cluster.driver.latest import Latest, tell_failure
 from pasps.cluster.driver.load_package import load_package
 from pasps.cluster.driver.options import DriverOptions, Secrets
-from pasps.cluster.driver.places import Parts, follow_places, spark_job, worker_count
+from pasps.cluster.driver.places import DEFAULT_WORKERS, Parts, follow_places, spark_job
 from pasps.cluster.driver.standing import Standing
 from pasps.cluster.driver.store_keeper import StoreKeeper
 from pasps.cluster.driver.wanted import Wanted
@@ -37,14 +35,16 @@ from pasps.cluster.store.submission import signed_submission
 from pasps.config import Settings
 from pasps.control.news import News
 from pasps.control.statistics import left_over
-from pasps.errors import BrokenError, ClosedError, ComponentStartError, InvalidError, PaspsError
+from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTimeoutError, InvalidError, PaspsError
 from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
-from pasps.topology.elastic import Elastic
+from pasps.topology.draining import drained
+from pasps.topology.elastic import Elastic, elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
-from pasps.topology.run_record import RunState
+from pasps.topology.run_record import DRAIN_SECONDS, RunState
 from pasps.topology.topology_verbs import TopologyVerbs
+from pasps.topology.workforce import worker_count
 from pasps.worker.enlisting import Gate
 
 _log = logging.getLogger(__name__)
@@ -62,6 +62,7 @@ class Driver:
         self._door = secret.door
         self._standing = Standing(Latest(store, layout.driver(options.topology), self._failed), options, clock)
         self._ending: Ending | None = None
+        self._drain_by = Deadline(clock, 0.0)  # of its ending
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._wanted = Wanted(store, options.topology, options.epoch)
@@ -100,7 +101,7 @@ class Driver:
         """The first that ends it counts, unless a later one is for good, or in more of a hurry."""
         before = self._ending
         if before is None or (ending.for_good and (not before.for_good or ending.drain_seconds < before.drain_seconds)):
-            self._ending = ending
+            self._ending, self._drain_by = ending, Deadline(self._clock, ending.drain_seconds)
         self._news.tell()
 
     # ---- from the package to workers
@@ -118,7 +119,7 @@ class Driver:
         self._keeper, secret = keeper, secrets.token_bytes(32)
         gate = Gate(secret)
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
-        workers = worker_count(blueprint)
+        workers = worker_count(blueprint, DEFAULT_WORKERS)
         job = spark_job(self._options, parts, submission.sha256, blueprint, address, secret)
         bind = Settings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
@@ -152,11 +153,10 @@ class Driver:
         policy = self._standing.policy = policy_of(controller.blueprint)
         about = About(self._name, unpacked.submission.file, len(controller.workforce.ids), dict(unpacked.submission.options), policy)
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
-            config = elastic_config(controller.blueprint, unpacked.file, run, (self._options.predictor, self._secrets.predictor))
-            controller.elastic = Elastic(controller, config, self._clock)
+            config = elastic_config(controller.blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
+            controller.elastic = Elastic(controller, config.kept_in(run), self._clock)
             self._standing.directory = run
             verbs = TopologyVerbs(controller, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
-            verbs.elastic = lambda: elastic_view(controller)
             add_driver_verbs(verbs, controller, run.path)
             controller.restarts.tell = self._standing.note
             door = await ControlSocket.listen(self._options.bind, verbs, self._name, self._options.epoch, self._door)
@@ -234,7 +234,11 @@ class Driver:
             self._standing.enter(RunState.DRAINING)
             if not self._ending.for_good:
                 self._standing.say("draining", "it is restarted then")
-            left = {} if self._ending.reason == "finished" else await drained(controller, lambda: self._ending, self._news)
+            if self._ending.reason != "finished":
+                try:
+                    await drained(controller, lambda: self._drain_by, self._news)
+                except DrainTimeoutError as error:
+                    left = dict(error.left)
             stats = await controller.stats()
             left = left or (left_over(stats) if self._ending.reason != "finished" else {})
         launcher.retire()

@@ -13,13 +13,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from pasps.control import decision_log
-from pasps.control.decision_log import Record
-from pasps.control.explain import explained
 from pasps.errors import BusyError, PaspsError
-from pasps.report.run_files import Log
 from pasps.topology.controller import TopologyController
-from pasps.topology.verbs import Verbs
+from pasps.topology.topology_verbs import TopologyVerbs
 
 PART_BYTES = 1 << 20
 """Of a file in one answer, before it is compressed; the files of a long run are hundreds of megabytes."""
@@ -28,7 +24,7 @@ LINES = 100
 Lines = Annotated[int, Meta(ge=1, le=10_000)]
 
 
-def add_driver_verbs(verbs: Verbs, controller: TopologyController, directory: Path) -> None:
+def add_driver_verbs(verbs: TopologyVerbs, controller: TopologyController, directory: Path) -> None:
     """Add them; `directory` is that of the run."""
 
     async def logs(worker: str | None = None, lines: Lines = LINES, offset: Annotated[int, Meta(ge=0)] | None = None) -> dict[str, Any]:
@@ -44,14 +40,10 @@ def add_driver_verbs(verbs: Verbs, controller: TopologyController, directory: Pa
     async def file(id: int, offset: Annotated[int, Meta(ge=0)] = 0) -> dict[str, Any]:
         return await asyncio.to_thread(_part_of_file, directory, id, offset)
 
-    async def explain(bolt: str | None = None, at: str | None = None) -> str:
-        records: Log[Record] = Log(directory, "decisions", decision_log.read)
-        return await asyncio.to_thread(explained, records, bolt, at)
-
     verbs.add("logs", logs)
     verbs.add("files", files)
     verbs.add("file", file)
-    verbs.add("explain", explain)
+    verbs.explain_from(directory)
 
 
 async def _part(controller: TopologyController, worker: str, lines: int) -> str:

@@ -14,7 +14,6 @@ from pasps.topology.verbs import json_ready
 
 ENDED, CRASHED, NOT_STARTED = 0, 1, 3
 """Exit status of a driver's process: as wanted; to be started again; it would fail again."""
-DRAIN_SECONDS = 30.0
 _MOST_REPORTS, _MOST_TEXT = 20, 4000
 
 

@@ -25,11 +25,6 @@ Parts = tuple[Path, Path | None]
 """The package without its environment, and the environment's archive; see `package_parts`."""
 
 
-def worker_count(blueprint: Blueprint) -> int:
-    """How many workers the topology gets."""
-    return int(blueprint.config.get("topology.workers") or DEFAULT_WORKERS)
-
-
 def spark_job(options: DriverOptions, parts: Parts, sha256: str, blueprint: Blueprint, address: tuple[str, int], secret: bytes) -> SparkJob:
     """The job whose tasks are the workers; `sha256` is the package's. Keys of the topology's configuration that begin with `spark.` are
     Spark's."""

@@ -28,9 +28,8 @@ from pasps.cluster.package.package_layout import PackageError
 from pasps.cluster.package.unpack import unpack
 from pasps.cluster.store.submission import Submission, submission_of
 from pasps.control.et_file import et_path, load_execution_times
-from pasps.control.settings import ElasticSettings
 from pasps.errors import ConfigError, InvalidError, PaspsError, TopologyError
-from pasps.topology.elastic import checked_policy
+from pasps.topology.elastic import policy_of
 from pasps.topology.load_file import FileError
 from pasps.worker.tracebacks import users_traceback
 
@@ -43,7 +42,6 @@ _KINDS: tuple[tuple[type[PaspsError], str], ...] = (
     (InvalidError, "invalid"),
 )
 """What is told as which kind, most specific first; anything else is "broken"."""
-_DEFAULT_POLICY = "pasps"
 
 
 def answer(package: Path, directory: Path, submission: Submission | None = None) -> dict[str, Any]:
@@ -65,8 +63,7 @@ def _checked(package: Path, directory: Path, submission: Submission | None) -> B
     unpacked = unpack(package, directory)
     blueprint = load_package(unpacked, submission)
     check_paths(blueprint)
-    settings = ElasticSettings.from_config(blueprint.config)
-    checked_policy(settings, _DEFAULT_POLICY, blueprint)
+    policy_of(blueprint)
     load_execution_times(et_path(unpacked.file), blueprint)
     try:
         cloudpickle.dumps(blueprint)

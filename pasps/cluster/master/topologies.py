@@ -24,13 +24,12 @@ from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
 from pasps.cluster.store.tokens import submission_key
 from pasps.errors import InvalidError, PaspsError, TimeoutExpiredError
+from pasps.topology.run_record import DRAIN_SECONDS
 
 _log = logging.getLogger(__name__)
 
 VERB_SECONDS = {"scale": 125.0}
 OTHER_SECONDS = 35.0
-DRAIN_SECONDS = 30.0
-"""How long a driver drains when nobody says how long."""
 KILL_GRACE_SECONDS = 30.0
 _LOOK_SECONDS = 0.5
 

@@ -10,11 +10,11 @@ import pytest
 
 from pasps.api import Bolt, Topology, Tuple
 from pasps.api.topology import blueprint_of
-from pasps.cli.elasticity import Elasticity
-from pasps.cluster.driver.elasticity import elastic_config
+from pasps.cli.run import control_of
 from pasps.errors import ConfigError, InvalidError
 from pasps.spouts import TraceSpout
 from pasps.testing import FakeClock
+from pasps.topology.elastic import ElasticConfig, elastic_config
 from pasps.topology.run_directory import About, RunDirectory
 from tests.unit.predictor_service.artifact_builder import spoil_manifest, toy_artifact
 
@@ -40,8 +40,8 @@ class Pipe(Topology):
     sink = Sink.spec(inputs=[trace])
 
 
-def made(config: dict[str, Any]) -> Elasticity:
-    return Elasticity(blueprint_of(Pipe, None, config), "pipe.py")
+def made(config: dict[str, Any]) -> ElasticConfig:
+    return control_of(blueprint_of(Pipe, None, config), "pipe.py")
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_what_was_trained_and_is_not_whole_is_refused_as_in_a_simulation(artifac
 
 
 def test_what_was_trained_is_taken_and_the_service_is_given_its_place(artifacts: Path, tmp_path: Path) -> None:
-    elasticity = made({"pasps.predictor": "gru@mine", "pasps.predictor.artifacts": str(artifacts)})
+    control = made({"pasps.predictor": "gru@mine", "pasps.predictor.artifacts": str(artifacts)})
     with RunDirectory.create(About("pipe", "pipe.py", 1, {}, "pasps"), FakeClock(), str(tmp_path / "run")) as directory:
-        settings = elasticity.control(directory).settings
+        settings = control.kept_in(directory).settings
     assert (settings.predictor, settings.artifacts) == ("gru@mine", str(artifacts))
 
 
@@ -139,6 +139,6 @@ def test_a_run_and_a_driver_have_the_pace_of_the_policy(given: dict[str, Any], s
 
     config = {"pasps.policy": "dabs", **given}
     directory = cast(RunDirectory, Directory())
-    here = made(config).control(directory)
-    there = elastic_config(blueprint_of(Pipe, None, config), Path("pipe.py"), directory, (None, None))
+    here = made(config).kept_in(directory)
+    there = elastic_config(blueprint_of(Pipe, None, config), Path("pipe.py"), (None, None)).kept_in(directory)
     assert here.settings.plan.interval_seconds == there.settings.plan.interval_seconds == seconds

@@ -45,13 +45,29 @@ def test_when_another_terminal_has_asked_the_first_signal_ends() -> None:
 
 
 def test_of_several_times_for_the_drain_the_shortest_counts() -> None:
-    stop, clock = StopRequest(), FakeClock()
+    clock = FakeClock()
+    stop = StopRequest(clock)
     long, short = Deadline(clock, 20.0), Deadline(clock, 5.0)
     stop.command(None)
-    assert (stop.commanded, stop.drain_by) == (True, None)
+    assert stop.commanded
     for deadline in (long, short, Deadline(clock, 9.0), None):
         stop.command(deadline)
-    assert stop.drain_by is short
+    assert stop.drain_by(30.0) is short
+
+
+def test_without_a_time_for_the_drain_it_has_its_own_from_when_it_begins_and_may_be_shortened() -> None:
+    clock = FakeClock()
+    stop = StopRequest(clock)
+    stop.command(None)
+    clock.advance(3.0)
+    own = stop.drain_by(30.0)
+    clock.advance(1.0)
+    assert (stop.drain_by(30.0), own.remaining()) == (own, 29.0)
+    stop.command(Deadline(clock, 100.0))
+    assert stop.drain_by(30.0) is own
+    sooner = Deadline(clock, 2.0)
+    stop.command(sooner)
+    assert stop.drain_by(30.0) is sooner
 
 
 def test_at_the_end_signals_do_nothing() -> None:

@@ -117,7 +117,7 @@ def test_what_a_dead_worker_had_done_is_recent_no_longer_than_it_was() -> None:
     assert (told.stats().recent_latency.count, round(told.stats().recent_latency.mean, 3)) == (10, 0.1)
 
 
-def test_a_task_goes_on_from_what_it_saved_last_in_whichever_worker_and_under_whichever_master() -> None:
+def test_a_task_goes_on_from_what_it_saved_last_in_whichever_worker_and_under_whichever_controller() -> None:
     told = Told()
     assert told.census.positions == {}
     told.positions = {1: b"seven"}

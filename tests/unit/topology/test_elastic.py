@@ -21,7 +21,7 @@ from pasps.topology.elastic import Elastic, ElasticConfig
 from tests.unit.cli.builders import blueprint, stats
 
 
-class Master:
+class Controller:
     """As much of a `TopologyController` as is asked for a snapshot; the first one comes at once, the others when `gate` is open."""
 
     def __init__(self) -> None:
@@ -50,18 +50,18 @@ class Master:
         raise BrokenError("the workers are gone")
 
 
-def with_elastic(test: Callable[[Master, Elastic, FakeClock], Coroutine[Any, Any, None]]) -> None:
+def with_elastic(test: Callable[[Controller, Elastic, FakeClock], Coroutine[Any, Any, None]]) -> None:
     """A topology whose next tick is long from now, as the real clock has it."""
 
     async def main() -> None:
-        master, clock = Master(), FakeClock()
+        controller, clock = Controller(), FakeClock()
         settings = ElasticSettings.from_config({"pasps.predictor": "none", "pasps.correction.secs": 1.0})
-        elastic = Elastic(cast(TopologyController, master), ElasticConfig(settings, "pasps"), clock)
+        elastic = Elastic(cast(TopologyController, controller), ElasticConfig(settings, "pasps"), clock)
         elastic.awake()
-        await until(lambda: master.asked == 1)
-        await test(master, elastic, clock)
+        await until(lambda: controller.asked == 1)
+        await test(controller, elastic, clock)
         await elastic.close()
-        assert master.at_once == 0, "what was asked is given up"
+        assert controller.at_once == 0, "what was asked is given up"
 
     asyncio.run(main())
 
@@ -75,19 +75,19 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_who_is_pressed_asks_at_once_but_not_again_before_there_is_an_answer() -> None:
-    async def test(master: Master, elastic: Elastic, clock: FakeClock) -> None:
+    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
         for _ in range(3):
             clock.advance(1.5)
             elastic.pressed("doubled")
             await asyncio.sleep(0)
-        assert (master.asked, master.at_once) == (2, 1)
-        master.gate.set()
-        await until(lambda: master.at_once == 0)
+        assert (controller.asked, controller.at_once) == (2, 1)
+        controller.gate.set()
+        await until(lambda: controller.at_once == 0)
         await asyncio.sleep(0)
         clock.advance(1.5)
         elastic.pressed("doubled")
-        await until(lambda: master.asked == 3)
-        master.gate.clear()
+        await until(lambda: controller.asked == 3)
+        controller.gate.clear()
 
     with_elastic(test)
 
@@ -95,13 +95,13 @@ def test_who_is_pressed_asks_at_once_but_not_again_before_there_is_an_answer() -
 def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
 
-    async def test(master: Master, elastic: Elastic, clock: FakeClock) -> None:
-        master.gate.set()
+    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
+        controller.gate.set()
         for error in (BrokenError("it ends"), KeyError("doubled")):
-            master.error, asked = error, master.asked
+            controller.error, asked = error, controller.asked
             clock.advance(1.5)
             elastic.pressed("doubled")
-            await until(lambda asked=asked: master.asked == asked + 1 and not master.at_once)  # type: ignore[misc]
+            await until(lambda asked=asked: controller.asked == asked + 1 and not controller.at_once)  # type: ignore[misc]
             await asyncio.sleep(0)
 
     with_elastic(test)
@@ -109,9 +109,9 @@ def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplo
 
 
 def test_one_that_is_closed_while_it_is_pressed_asks_nobody_any_more() -> None:
-    async def test(master: Master, elastic: Elastic, clock: FakeClock) -> None:
+    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
         clock.advance(1.5)
         elastic.pressed("doubled")
-        await until(lambda: master.at_once == 1)
+        await until(lambda: controller.at_once == 1)
 
     with_elastic(test)

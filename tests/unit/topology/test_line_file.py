@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.topology.line_file import LineFile
+from pasps.topology.run_directory import LineFile
 
 
 def test_a_line_is_in_the_file_at_once(tmp_path: Path) -> None:

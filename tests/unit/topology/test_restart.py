@@ -45,7 +45,7 @@ class Chain(Topology):
 
 @dataclass
 class Link:
-    """A worker as its master knows it; the real one has a process."""
+    """A worker as its controller knows it; the real one has a process."""
 
     worker: str
     incarnation: int

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,8 +14,7 @@ from pasps.assignment import Need, place
 from pasps.control.decision_log import Restarts
 from pasps.errors import InvalidError, UnmovableError
 from pasps.metrics import Stats
-from pasps.topology.companion import ElasticView
-from pasps.topology.controller import ErrorReport, TopologyController
+from pasps.topology.controller import ElasticView, ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
 from pasps.topology.topology_verbs import Scaled, TopologyVerbs
@@ -39,7 +38,7 @@ class Elastic:
         return ElasticView("pasps", "lr", "predictor", 1.0, 1.0, "", {})
 
 
-class Master:
+class Controller:
     """As much of a `TopologyController` as the verbs use; the real one needs worker processes."""
 
     def __init__(self) -> None:
@@ -84,9 +83,9 @@ class Bench:
     """The verbs with what is around them."""
 
     def __init__(self) -> None:
-        self.master, self.standing = Master(), Standing()
+        self.controller, self.standing = Controller(), Standing()
         self.killed: list[float | None] = []
-        self.verbs = TopologyVerbs(cast("TopologyController", self.master), self.standing, self.kill)
+        self.verbs = TopologyVerbs(cast("TopologyController", self.controller), self.standing, self.kill)
 
     async def kill(self, wait: float | None) -> Mapping[str, Any]:
         self.killed.append(wait)
@@ -98,14 +97,15 @@ class Bench:
 
 def test_status_is_all_that_is_known() -> None:
     bench = Bench()
-    bench.verbs.elastic = lambda: {"policy": "pasps"}
-    bench.master.errors.extend(report(str(number)) for number in range(30))
+    bench.controller.elastic = Elastic()
+    bench.controller.errors.extend(report(str(number)) for number in range(30))
     status = status_from(bench.call("status"))
     assert (status.name, status.state, status.uptime_seconds) == ("doubling", RunState.RUNNING, 3.0)
     assert [component.id for component in status.components] == ["numbers", "doubled"]
     assert (status.workers_wanted, [worker.pid for worker in status.workers]) == (1, [41])
     assert [error.text for error in status.errors] == [str(number) for number in range(20, 30)]
-    assert status.elastic == {"policy": "pasps"}
+    assert status.elastic == asdict(Elastic().view())
+    assert status.elastic["policy"] == "pasps"
     assert status.troubles == ("worker w0 cannot live",)
     assert Bench().call("status")["elastic"] is None
     assert (status.restarting, status.restarts) == ("", Restarts())
@@ -113,7 +113,7 @@ def test_status_is_all_that_is_known() -> None:
 
 def test_status_says_that_all_workers_are_started_anew_and_how_often_they_were() -> None:
     bench = Bench()
-    bench.master.restarts = SimpleNamespace(
+    bench.controller.restarts = SimpleNamespace(
         under_way="all workers are being started anew (doubled 1 -> 2)", so_far=Restarts(3, 90.0, 2.5, 7)
     )
     status = status_from(bench.call("status"))
@@ -126,7 +126,7 @@ def test_scale_sets_what_works_and_tells_before_and_after() -> None:
     assert told == {"table_version": 2, "bolts": {"doubled": {"before": 2, "planned": 4, "after": 4, "error": None}}}
 
 
-def test_what_the_master_refuses_is_told_for_its_bolt() -> None:
+def test_what_the_controller_refuses_is_told_for_its_bolt() -> None:
     told = Bench().call("scale", bolts={"doubled": 3})["bolts"]["doubled"]
     assert (told["before"], told["after"], told["error"][0]) == (2, 2, "UnmovableError")
     assert "attribute 'log' cannot move" in told["error"][1]
@@ -149,14 +149,14 @@ def test_scale_checks_all_before_it_changes_any(bolts: dict[str, Any], words: st
     with pytest.raises(InvalidError) as caught:
         bench.call("scale", bolts=bolts)
     assert words in str(caught.value)
-    assert bench.master.publisher.table.version == 1
+    assert bench.controller.publisher.table.version == 1
 
 
 def test_auto_gives_a_bolt_back_to_whoever_decides() -> None:
     bench = Bench()
-    bench.master.elastic = Elastic()
+    bench.controller.elastic = Elastic()
     told = bench.call("scale", bolts={"doubled": "auto"})["bolts"]["doubled"]
-    assert (told, bench.master.elastic.released) == ({"before": 2, "planned": None, "after": 2, "error": None}, ["doubled"])
+    assert (told, bench.controller.elastic.released) == ({"before": 2, "planned": None, "after": 2, "error": None}, ["doubled"])
 
 
 def test_somebody_else_may_scale() -> None:
@@ -175,29 +175,29 @@ def test_somebody_else_may_scale() -> None:
 def test_spouts_are_stopped_and_started() -> None:
     bench = Bench()
     assert bench.call("deactivate") == {"state": "inactive"}
-    assert (bench.master.awake, bench.standing.state) == (False, RunState.INACTIVE)
+    assert (bench.controller.awake, bench.standing.state) == (False, RunState.INACTIVE)
     assert bench.call("activate") == {"state": "running"}
-    assert bench.master.awake
+    assert bench.controller.awake
 
 
 @pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING, RunState.ENDED])
 def test_nobody_wakes_the_spouts_of_one_that_drains(state: RunState) -> None:
     bench = Bench()
-    bench.standing.state, bench.master.awake = state, False
+    bench.standing.state, bench.controller.awake = state, False
     with pytest.raises(InvalidError, match=f"is {state}, so its spouts stay as they are"):
         bench.call("activate")
-    assert not bench.master.awake
+    assert not bench.controller.awake
 
 
 @pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING])
 @pytest.mark.parametrize(("verb", "wanted"), [("activate", "active"), ("deactivate", "inactive")])
 def test_where_it_is_kept_and_done_later_it_is_not_refused(state: RunState, verb: str, wanted: str) -> None:
     bench = Bench()
-    bench.verbs = TopologyVerbs(cast("TopologyController", bench.master), bench.standing, bench.kill, lambda: True)
+    bench.verbs = TopologyVerbs(cast("TopologyController", bench.controller), bench.standing, bench.kill, lambda: True)
     bench.standing.state = state
-    before = bench.master.awake
+    before = bench.controller.awake
     assert bench.call(verb) == {"state": str(state), "wanted": wanted}
-    assert (bench.master.awake, bench.standing.state) == (before, state)
+    assert (bench.controller.awake, bench.standing.state) == (before, state)
 
 
 def test_kill_is_for_whoever_owns_the_run() -> None:
@@ -209,7 +209,7 @@ def test_kill_is_for_whoever_owns_the_run() -> None:
 
 def test_errors_are_the_last_ones_of_one_component_or_of_all() -> None:
     bench = Bench()
-    bench.master.errors.extend([report("a"), report("b", "numbers"), report("c")])
+    bench.controller.errors.extend([report("a"), report("b", "numbers"), report("c")])
     assert [error["text"] for error in bench.call("errors")["errors"]] == ["a", "b", "c"]
     assert [error["text"] for error in bench.call("errors", limit=1, component="doubled")["errors"]] == ["c"]
     with pytest.raises(InvalidError, match="there is no component 'doubles' in topology 'doubling'; did you mean 'doubled'"):
@@ -220,9 +220,9 @@ def test_workers_that_were_lost_are_told_in_their_places_among_the_errors_and_on
     bench = Bench()
     own = replace(report("worker w0 died: status 7", ""), time=2.0)
     killed = replace(report("worker w0 died: SIGKILL", ""), time=3.0)
-    bench.master.errors.extend([replace(report("a"), time=1.0), own, replace(report("b"), time=4.0)])
-    bench.master.losses.extend([own, killed])
-    bench.master.lost = 7
+    bench.controller.errors.extend([replace(report("a"), time=1.0), own, replace(report("b"), time=4.0)])
+    bench.controller.losses.extend([own, killed])
+    bench.controller.lost = 7
     assert [error["text"] for error in bench.call("errors")["errors"]] == ["a", own.text, killed.text, "b"]
     assert [error["text"] for error in bench.call("errors", limit=2)["errors"]] == [killed.text, "b"]
     assert [error["text"] for error in bench.call("errors", component="doubled")["errors"]] == ["a", "b"]

@@ -48,7 +48,7 @@ class WorkerEnd:
     """The launcher, and the worker's end of the connection that it makes."""
 
     def __init__(self) -> None:
-        self._master, worker = socket.socketpair()
+        self._controller, worker = socket.socketpair()
         worker.setblocking(False)
         self._socket = worker
         self._reader = FrameReader(MOST_CONTROL_BYTES)
@@ -58,7 +58,7 @@ class WorkerEnd:
     bind = "127.0.0.1"
 
     async def launch(self, worker: str) -> Handle:
-        self.handle = Handle(self._master)
+        self.handle = Handle(self._controller)
         return self.handle
 
     async def heard(self) -> list[ToWorker]:

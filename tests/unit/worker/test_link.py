@@ -1,4 +1,4 @@
-"""What a worker says reaches its master whole, whoever says it, and nothing that it says can raise."""
+"""What a worker says reaches its controller whole, whoever says it, and nothing that it says can raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pasps.worker.link import MOST_CONTROL_BYTES, SILENCE_SECONDS, ControllerLin
 from pasps.worker.messages import Awake, Beat, FromWorker, Linked, LogText, Problem, ToWorker
 
 
-class Master:
+class Controller:
     """The other end: reads whole messages."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -36,18 +36,18 @@ class Master:
 
 
 @asynccontextmanager
-async def linked(deliver: Any = lambda message: None) -> AsyncIterator[tuple[ControllerLink, Master]]:
+async def linked(deliver: Any = lambda message: None) -> AsyncIterator[tuple[ControllerLink, Controller]]:
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):
         link = ControllerLink(ours, deliver)
         link.start()
-        yield link, Master(theirs)
+        yield link, Controller(theirs)
         asyncio.get_running_loop().remove_reader(ours)  # the end of a connection is the end of the process, here too
 
 
-def test_no_frame_is_torn_when_two_threads_speak_and_the_master_reads_slowly() -> None:
+def test_no_frame_is_torn_when_two_threads_speak_and_the_controller_reads_slowly() -> None:
     async def main() -> None:
-        async with linked() as (link, master):
+        async with linked() as (link, controller):
 
             def speak(who: int) -> None:
                 for number in range(40):
@@ -59,7 +59,7 @@ def test_no_frame_is_torn_when_two_threads_speak_and_the_master_reads_slowly() -
             speak(0)
             for thread in threads:
                 thread.join()
-            said = await master.heard(120)
+            said = await controller.heard(120)
             for who in (0, 1, 2):
                 own = [m for m in said if isinstance(m, LogText) and m.number == who]
                 assert [(m.offset, m.text) for m in own] == [(n, str(n) * 50_000) for n in range(40)]
@@ -70,12 +70,12 @@ def test_no_frame_is_torn_when_two_threads_speak_and_the_master_reads_slowly() -
 def test_beats_are_answered_and_the_rest_is_delivered() -> None:
     async def main() -> None:
         delivered: list[ToWorker] = []
-        async with linked(delivered.append) as (link, master):
-            master.control.sendall(encode_frame(Beat()) + encode_frame(Awake(True)) + encode_frame(Beat()))
-            assert await master.heard(2) == [Beat(), Beat()]
+        async with linked(delivered.append) as (link, controller):
+            controller.control.sendall(encode_frame(Beat()) + encode_frame(Awake(True)) + encode_frame(Beat()))
+            assert await controller.heard(2) == [Beat(), Beat()]
             assert delivered == [Awake(True)]
             link.send(Linked())
-            assert await master.heard(1) == [Linked()]
+            assert await controller.heard(1) == [Linked()]
 
     asyncio.run(main())
 
@@ -89,11 +89,11 @@ def test_a_loop_that_never_rests_answers_when_it_passes_by() -> None:
             passes += 1
             loop.call_soon(run)
 
-        async with linked() as (_, master):
+        async with linked() as (_, controller):
             run()
             for _ in range(3):
-                master.control.sendall(encode_frame(Beat()))
-                assert await master.heard(1) == [Beat()]
+                controller.control.sendall(encode_frame(Beat()))
+                assert await controller.heard(1) == [Beat()]
         assert passes > 3
 
     asyncio.run(main())
@@ -101,12 +101,12 @@ def test_a_loop_that_never_rests_answers_when_it_passes_by() -> None:
 
 def test_what_cannot_be_written_is_told_in_its_place_and_only_once() -> None:
     async def main() -> None:
-        async with linked() as (link, master):
+        async with linked() as (link, controller):
             for _ in range(3):
                 link.send(Problem("bolt", 3, "\udc80"))
             link.send(Linked(object()))  # type: ignore[arg-type]
             link.send(Linked())
-            first, second, last = await master.heard(3)
+            first, second, last = await controller.heard(3)
             assert isinstance(first, Problem)
             assert "its Problem cannot be written: " in first.text
             assert isinstance(second, Problem)
@@ -117,38 +117,38 @@ def test_what_cannot_be_written_is_told_in_its_place_and_only_once() -> None:
     asyncio.run(main())
 
 
-def test_what_a_far_master_said_counts_even_if_the_loop_has_not_read_it() -> None:
+def test_what_a_far_controller_said_counts_even_if_the_loop_has_not_read_it() -> None:
     with (
         closing(socket.create_server(("127.0.0.1", 0))) as door,
         closing(socket.create_connection(door.getsockname())) as worker,
-        closing(door.accept()[0]) as master,
+        closing(door.accept()[0]) as controller,
     ):
         clock = FakeClock()
         link = ControllerLink(worker, lambda message: None, clock)  # its loop does not run
         for _ in range(5):
-            master.sendall(encode_frame(Beat()))
+            controller.sendall(encode_frame(Beat()))
             clock.advance(SILENCE_SECONDS - 1)
             assert not link.is_silent()
         clock.advance(SILENCE_SECONDS + 1)
         assert link.is_silent()
 
 
-def test_a_far_master_is_not_silent_whose_words_find_no_room_any_more() -> None:
+def test_a_far_controller_is_not_silent_whose_words_find_no_room_any_more() -> None:
     with (
         closing(socket.create_server(("127.0.0.1", 0))) as door,
         closing(socket.create_connection(door.getsockname())) as worker,
-        closing(door.accept()[0]) as master,
+        closing(door.accept()[0]) as controller,
     ):
         clock = FakeClock()
         link = ControllerLink(worker, lambda message: None, clock)
-        master.sendall(encode_frame(Beat()) * 2000)
+        controller.sendall(encode_frame(Beat()) * 2000)
         select.select([worker], [], [], 5)
         for _ in range(5):
             clock.advance(SILENCE_SECONDS + 1)
             assert not link.is_silent()
 
 
-def test_a_near_master_may_be_stopped() -> None:
+def test_a_near_controller_may_be_stopped() -> None:
     ours, theirs = socket.socketpair()
     clock = FakeClock()
     link = ControllerLink(ours, lambda message: None, clock)

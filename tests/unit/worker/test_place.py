@@ -32,7 +32,7 @@ def log(tmp_path: Path) -> Path:
         ("127.0.0.1/32", "127.0.0.1"),
     ],
 )
-def test_a_worker_listens_where_it_is_told_in_a_network_or_where_its_master_reached_it(wanted: str, bound: str) -> None:
+def test_a_worker_listens_where_it_is_told_in_a_network_or_where_its_controller_reached_it(wanted: str, bound: str) -> None:
     assert address_to_bind(wanted, "10.1.2.3") == bound
 
 

@@ -48,7 +48,7 @@ class Workforce:
         return LogText(1, f"said by {worker}\n", 17)
 
 
-class Master:
+class Controller:
     """As much of a `TopologyController` as the verbs use; the real one needs worker processes."""
 
     def __init__(self) -> None:
@@ -68,10 +68,10 @@ class Standing:
 
 class Bench:
     def __init__(self, directory: Path) -> None:
-        master = Master()
-        self.workforce = master.workforce
-        self.verbs = TopologyVerbs(cast("TopologyController", master), Standing(), self.kill)
-        add_driver_verbs(self.verbs, cast("TopologyController", master), directory)
+        controller = Controller()
+        self.workforce = controller.workforce
+        self.verbs = TopologyVerbs(cast("TopologyController", controller), Standing(), self.kill)
+        add_driver_verbs(self.verbs, cast("TopologyController", controller), directory)
 
     async def kill(self, wait: float | None) -> Mapping[str, Any]:
         return {}

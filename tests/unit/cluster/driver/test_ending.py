@@ -13,7 +13,7 @@ from pasps.topology.controller import ErrorReport, TopologyController
 from tests.unit.cli.builders import report, stats
 
 
-class Master:
+class Controller:
     """As much of a `TopologyController` as a summary needs; the real one has worker processes."""
 
     def __init__(self, count: int) -> None:
@@ -57,13 +57,13 @@ def test_a_latency_that_is_not_known_is_null() -> None:
 
 
 def test_the_last_reports_are_in_it() -> None:
-    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Master(25)), "")
+    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Controller(25)), "")
     assert [found["text"] for found in summary["reports"]] == [f"error {number}" for number in range(5, 25)]
     assert json.loads(encoded_summary(summary))["reports"][0]["component"] == "doubled"
 
 
 def test_how_often_plans_had_all_workers_started_anew_is_in_it() -> None:
-    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Master(0)), "")
+    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Controller(0)), "")
     assert json.loads(encoded_summary(summary))["restarts"] == {
         "count": 2, "waited": 60.0, "silent": 1.5, "replayed": 17, "dropped": 0, "lost": 0, "called_off": 0,
     }  # fmt: skip

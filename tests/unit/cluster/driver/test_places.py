@@ -8,11 +8,12 @@ import pytest
 
 from pasps.api.blueprint import Blueprint
 from pasps.cluster.driver.options import DriverOptions
-from pasps.cluster.driver.places import DEFAULT_WORKERS, ENTRY, follow_places, spark_job, starting_text, waiting_text, worker_count
+from pasps.cluster.driver.places import DEFAULT_WORKERS, ENTRY, follow_places, spark_job, starting_text, waiting_text
 from pasps.cluster.launch.spark_job import SparkJob, settings
 from pasps.cluster.launch.spark_launcher import SparkLauncher
 from pasps.control.news import News
 from pasps.testing.clock import FakeClock
+from pasps.topology.workforce import worker_count
 from tests.unit.cli.builders import Doubling
 
 OPTIONS = DriverOptions("words", 3, "h1:2181", "spark://h1:7077", "/p.zip", "/home", "0.0.0.0", "node7", None)
@@ -29,7 +30,7 @@ def job(environment: Path | None = None, **config: Any) -> SparkJob:
 
 @pytest.mark.parametrize(("config", "count"), [({}, DEFAULT_WORKERS), ({"topology_workers": 5}, 5)])
 def test_a_topology_has_as_many_workers_as_it_says(config: dict[str, Any], count: int) -> None:
-    assert worker_count(blueprint(**config)) == count
+    assert worker_count(blueprint(**config), DEFAULT_WORKERS) == count
 
 
 def test_workers_are_told_where_to_go_and_what_to_run() -> None:
