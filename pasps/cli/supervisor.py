@@ -36,7 +36,7 @@ from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
 from pasps.topology.status import elastic_view, shapes
-from pasps.topology.topology_verbs import TopologyVerbs
+from pasps.topology.topology_verbs import TopologyVerbs, add_explain
 
 _log = logging.getLogger(__name__)
 
@@ -226,7 +226,7 @@ class Served:
 
     async def _open(self, controller: TopologyController) -> None:
         verbs = TopologyVerbs(controller, self._directory, self._kill)
-        verbs.explain_from(self._directory.path)
+        add_explain(verbs, self._directory.path)
         controller.restarts.tell = self._directory.note
         try:
             self._socket = await ControlSocket.open(self._directory.socket_path, verbs)

@@ -83,15 +83,6 @@ class TopologyVerbs(Verbs):
         self.add("kill", self._kill, None)
         self.add("errors", self._errors)
 
-    def explain_from(self, directory: Path) -> None:
-        """Add `explain`: why bolts have their replicas, by the decisions that are kept in this directory."""
-
-        async def explain(bolt: str | None = None, at: str | None = None) -> str:
-            records: Log[Record] = Log(directory, "decisions", decision_log.read)
-            return await asyncio.to_thread(explained, records, bolt, at)
-
-        self.add("explain", explain)
-
     async def _status(self) -> Status:
         stats = await self._controller.stats()
         return Status(
@@ -167,6 +158,16 @@ class TopologyVerbs(Verbs):
 
     def _active(self, name: str) -> int:
         return len(self._controller.publisher.table.components[name].active)
+
+
+def add_explain(verbs: Verbs, directory: Path) -> None:
+    """Add `explain`: why bolts have their replicas, by the decisions that are kept in this directory."""
+
+    async def explain(bolt: str | None = None, at: str | None = None) -> str:
+        records: Log[Record] = Log(directory, "decisions", decision_log.read)
+        return await asyncio.to_thread(explained, records, bolt, at)
+
+    verbs.add("explain", explain)
 
 
 def check_scale(blueprint: Blueprint, name: str, count: object, where: str) -> None:

@@ -15,7 +15,8 @@ from msgspec import Meta
 
 from pasps.errors import BusyError, PaspsError
 from pasps.topology.controller import TopologyController
-from pasps.topology.topology_verbs import TopologyVerbs
+from pasps.topology.topology_verbs import add_explain
+from pasps.topology.verbs import Verbs
 
 PART_BYTES = 1 << 20
 """Of a file in one answer, before it is compressed; the files of a long run are hundreds of megabytes."""
@@ -24,7 +25,7 @@ LINES = 100
 Lines = Annotated[int, Meta(ge=1, le=10_000)]
 
 
-def add_driver_verbs(verbs: TopologyVerbs, controller: TopologyController, directory: Path) -> None:
+def add_driver_verbs(verbs: Verbs, controller: TopologyController, directory: Path) -> None:
     """Add them; `directory` is that of the run."""
 
     async def logs(worker: str | None = None, lines: Lines = LINES, offset: Annotated[int, Meta(ge=0)] | None = None) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def add_driver_verbs(verbs: TopologyVerbs, controller: TopologyController, direc
     verbs.add("logs", logs)
     verbs.add("files", files)
     verbs.add("file", file)
-    verbs.explain_from(directory)
+    add_explain(verbs, directory)
 
 
 async def _part(controller: TopologyController, worker: str, lines: int) -> str:
