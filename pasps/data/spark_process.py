@@ -70,12 +70,26 @@ def own_session(properties: Mapping[str, str]) -> Iterator[SparkSession]:
                 raise BrokenError(_why_ended(words)) from error
             raise
         finally:
-            if gateway.proc.poll() is None:
-                # a thread, since a cluster that is gone may never answer
-                stopper = threading.Thread(target=session.stop, daemon=True)
-                stopper.start()
-                stopper.join(_END_SECONDS)
-            _end(gateway)
+            _stop(session, gateway)
+
+
+def _stop(session: SparkSession, gateway: Any) -> None:
+    """End the session and its process, in a time that is bounded: a cluster that is gone may never answer."""
+
+    def stop() -> None:
+        with suppress(Exception):  # its process is ended in any case, under its hands if it takes too long
+            session.stop()
+
+    stopper = threading.Thread(target=stop, daemon=True)
+    with warnings.catch_warnings():
+        # pyspark warns of a process that has ended while it stopped; nobody can do anything about it
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if gateway.proc.poll() is None:
+            stopper.start()
+            stopper.join(_END_SECONDS)
+        _end(gateway)
+        if stopper.ident is not None:
+            stopper.join(_END_SECONDS)
 
 
 @contextmanager

@@ -52,6 +52,25 @@ def test_a_build_that_is_ended_leaves_nothing(tmp_path: Path, who: str) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"records.log", "said"}
 
 
+HANGS = """
+import os, signal
+from pasps.data import spark_process
+from pasps.data.spark import settings
+
+spark_process._END_SECONDS = 1.0
+with spark_process.own_session(settings("test", "local[1]", {})) as session:
+    os.kill(session.sparkContext._gateway.proc.pid, signal.SIGSTOP)
+    raise KeyboardInterrupt
+"""
+
+
+def test_a_spark_that_hangs_is_ended_and_nothing_is_said_of_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", HANGS], check=False, capture_output=True, text=True, timeout=100)
+    assert ended.stderr.splitlines()[-1] == "KeyboardInterrupt"
+    assert "Warning" not in ended.stderr
+    assert "Exception" not in ended.stderr
+
+
 class Gateway:
     """A Java process as pyspark hands it out, which is none of Java's."""
 
