@@ -15,6 +15,7 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock, Deadline
 from pasps.cluster.driver.driver_verbs import add_driver_verbs
 from pasps.cluster.driver.ending import CRASHED, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
@@ -40,7 +41,7 @@ from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
 from pasps.topology.draining import drained
-from pasps.topology.elastic import Elastic, elastic_config, policy_of
+from pasps.topology.elastic import elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import DRAIN_SECONDS, RunState
 from pasps.topology.topology_verbs import TopologyVerbs
@@ -125,7 +126,7 @@ class Driver:
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:
             await launcher.start(self._java)
-            return await self._with_workers(TopologyController(blueprint, workers, launcher, self._clock, keeper), launcher, unpacked)
+            return await self._with_workers(blueprint, workers, launcher, keeper, unpacked)
         finally:
             for task in list(self._tasks):
                 task.cancel()
@@ -148,14 +149,15 @@ class Driver:
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._options.epoch)
         self._keep(self._wanted.follow(self._obey))
 
-    async def _with_workers(self, controller: TopologyController, launcher: SparkLauncher, unpacked: Unpacked) -> int:
-        self._controller = controller
-        policy = self._standing.policy = policy_of(controller.blueprint)
-        about = About(self._name, unpacked.submission.file, len(controller.workforce.ids), dict(unpacked.submission.options), policy)
+    async def _with_workers(
+        self, blueprint: Blueprint, workers: int, launcher: SparkLauncher, keeper: StoreKeeper, unpacked: Unpacked
+    ) -> int:
+        policy = self._standing.policy = policy_of(blueprint)
+        about = About(self._name, unpacked.submission.file, workers, dict(unpacked.submission.options), policy)
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
-            config = elastic_config(controller.blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
-            controller.elastic = Elastic(controller, config.kept_in(run), self._clock)
-            self._standing.directory = run
+            config = elastic_config(blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
+            controller = TopologyController(blueprint, workers, launcher, self._clock, keeper, config.kept_in(run))
+            self._controller, self._standing.directory = controller, run
             verbs = TopologyVerbs(controller, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
             add_driver_verbs(verbs, controller, run.path)
             controller.restarts.tell = self._standing.note
