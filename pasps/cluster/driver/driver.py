@@ -44,6 +44,7 @@ from pasps.topology.draining import drained
 from pasps.topology.elastic import elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import DRAIN_SECONDS, RunState
+from pasps.topology.summary import Reason
 from pasps.topology.topology_verbs import TopologyVerbs
 from pasps.topology.workforce import worker_count
 from pasps.worker.enlisting import Gate
@@ -200,7 +201,7 @@ class Driver:
             if self._ending is None:  # it is only closed for one, and without one nobody waits for the end any more
                 raise
             return
-        self._end(Ending("finished", for_good=True, code=ENDED))
+        self._end(Ending(Reason.FINISHED, for_good=True, code=ENDED))
 
     def _obey(self) -> None:
         """Do what is wanted, as far as it is not so yet."""
@@ -212,9 +213,9 @@ class Driver:
                 self._keep(self._keeper.close(keep=False))
             self._end(Ending(f"driver {self._wanted.later} has taken over"))
         elif wanted.state == "killed":
-            self._end(Ending("stopped", seconds, for_good=True, code=ENDED))
+            self._end(Ending(Reason.STOPPED, seconds, for_good=True, code=ENDED))
         elif wanted.restart > self._standing.restart:
-            self._end(Ending("restarted", seconds, code=ENDED))
+            self._end(Ending(Reason.RESTARTED, seconds, code=ENDED))
         elif controller is not None and controller.state == "RUNNING" and self._ending is None:
             state = RunState.RUNNING if wanted.state == "active" else RunState.INACTIVE
             if self._standing.state is not state:
@@ -222,7 +223,7 @@ class Driver:
                 self._standing.enter(state)
 
     async def _kill(self, wait: float | None) -> Mapping[str, Any]:
-        self._end(Ending("stopped", DRAIN_SECONDS if wait is None else wait, for_good=True, code=ENDED))
+        self._end(Ending(Reason.STOPPED, DRAIN_SECONDS if wait is None else wait, for_good=True, code=ENDED))
         return await asyncio.shield(self._summary)
 
     # ---- the end
@@ -236,13 +237,13 @@ class Driver:
             self._standing.enter(RunState.DRAINING)
             if not self._ending.for_good:
                 self._standing.say("draining", "it is restarted then")
-            if self._ending.reason != "finished":
+            if self._ending.reason != Reason.FINISHED:
                 try:
                     await drained(controller, lambda: self._drain_by, self._news)
                 except DrainTimeoutError as error:
                     left = dict(error.left)
             stats = await controller.stats()
-            left = left or (left_over(stats) if self._ending.reason != "finished" else {})
+            left = left or (left_over(stats) if self._ending.reason != Reason.FINISHED else {})
         launcher.retire()
         await controller.close()
         return await self._over(left, stats, run)
