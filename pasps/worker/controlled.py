@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pasps.api.blueprint import Blueprint
 from pasps.api.component import LOGGER
 from pasps.clock import Clock, process_seconds
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.errors import EmitError, PaspsError
 from pasps.ids import IdSource
 from pasps.metrics import WorkerCounts
@@ -165,7 +165,7 @@ class ControlledWorker:
 
     def _build(self, blueprint: Blueprint, launch: Launch) -> None:
         self._incarnation = launch.incarnation
-        settings = Settings.from_config(blueprint.config)
+        settings = RuntimeSettings.from_config(blueprint.config)
         rows = RowWrapper(settings.wire_pickle, settings.max_frame_bytes)
         self._worker = Worker(
             blueprint,

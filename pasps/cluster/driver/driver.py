@@ -23,9 +23,9 @@ from pasps.cluster.driver.latest import Latest, tell_failure
 from pasps.cluster.driver.load_package import load_package
 from pasps.cluster.driver.options import DriverOptions, Secrets
 from pasps.cluster.driver.places import DEFAULT_WORKERS, Parts, follow_places, spark_job
-from pasps.cluster.driver.standing import Standing
+from pasps.cluster.driver.standing import StoreStanding
 from pasps.cluster.driver.store_keeper import StoreKeeper
-from pasps.cluster.driver.wanted import Wanted
+from pasps.cluster.driver.wanted import WantedState
 from pasps.cluster.launch.spark_java import SparkJava
 from pasps.cluster.launch.spark_launcher import SparkLauncher
 from pasps.cluster.package.package_parts import split
@@ -33,7 +33,7 @@ from pasps.cluster.package.unpack import Unpacked, unpack
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTimeoutError, InvalidError, PaspsError
@@ -62,12 +62,12 @@ class Driver:
         self._options, self._store, self._secrets, self._clock, self._java = options, store, secret, clock, java
         self._name = options.topology
         self._door = secret.door
-        self._standing = Standing(Latest(store, layout.driver(options.topology), self._failed), options, clock)
+        self._standing = StoreStanding(Latest(store, layout.driver(options.topology), self._failed), options, clock)
         self._ending: Ending | None = None
         self._drain_by = Deadline(clock, 0.0)  # of its ending
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        self._wanted = Wanted(store, options.topology, options.epoch)
+        self._wanted = WantedState(store, options.topology, options.epoch)
         self._controller: TopologyController | None = None
         self._keeper: StoreKeeper | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,7 +123,7 @@ class Driver:
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
         workers = worker_count(blueprint, DEFAULT_WORKERS)
         job = spark_job(self._options, parts, submission.sha256, blueprint, address, secret)
-        bind = Settings.from_config(blueprint.config).worker_host or ""
+        bind = RuntimeSettings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:
             await launcher.start(self._java)
