@@ -26,7 +26,7 @@ from benchmarks.in_cluster.submitted import SPARK_CORES, SPARK_WORKERS, Unfinish
 from benchmarks.matrix import MODES, Subject, options_for
 from benchmarks.measure import Measurement, measure
 from benchmarks.options import Options
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
 from pasps.errors import PaspsError
 

@@ -20,7 +20,7 @@ from benchmarks.in_cluster.run_here import FILE
 from benchmarks.options import Options, inherited, records_directory
 from pasps.cli.asking.master_client import ClusterAddress, MasterClient
 from pasps.cli.exit_codes import NotRunningError
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 
 SPARK_WORKERS, SPARK_CORES = 2, 4

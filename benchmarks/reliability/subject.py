@@ -18,7 +18,7 @@ import psutil
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from pasps.cli.asking.master_client import ClusterAddress, MasterClient
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError

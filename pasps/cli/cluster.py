@@ -14,7 +14,7 @@ from typing import Any
 from pasps.cli import exit_codes
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.words import table
-from pasps.cluster.dev.dev_cluster import START_SECONDS, DevCluster, PartStatus
+from pasps.cluster.dev.cluster import START_SECONDS, DevCluster, PartStatus
 from pasps.cluster.dev.wanted import CORES, WORKERS, WantedCluster
 from pasps.errors import BrokenError
 from pasps.topology.run_list import base_directory

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import kill, wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
 from pasps.errors import PaspsError
 from tests.integration.applications import APPLICATIONS, Application

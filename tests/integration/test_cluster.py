@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
 from pasps.cli.asking.master_client import ClusterAddress, MasterClient
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 from tests.integration.test_check_package import wheel

@@ -18,11 +18,11 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.processes import marked
 from pasps.cluster.dev.wanted import WantedCluster
+from pasps.cluster.package.layout import sha256_of
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import sha256_of
 from pasps.cluster.store.submission import Desired, Submission, encoded, kept
 from pasps.cluster.store.tokens import submission_key
 from pasps.cluster.store.zookeeper_store import open_store

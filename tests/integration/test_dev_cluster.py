@@ -18,7 +18,7 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import call, parsed
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.ports import free_ports, is_free
 from pasps.cluster.dev.processes import marked
 from pasps.cluster.dev.wanted import WantedCluster

@@ -28,7 +28,7 @@ from pasps.cluster.driver.store_keeper import StoreKeeper
 from pasps.cluster.driver.wanted import WantedState
 from pasps.cluster.launch.spark_java import SparkJava
 from pasps.cluster.launch.spark_launcher import SparkLauncher
-from pasps.cluster.package.package_parts import split
+from pasps.cluster.package.parts import split
 from pasps.cluster.package.unpack import Unpacked, unpack
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError

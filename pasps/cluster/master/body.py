@@ -13,7 +13,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from pasps.cluster.master.failures import TooLargeError
-from pasps.cluster.package.package_layout import MOST_PACKAGE_BYTES, megabytes
+from pasps.cluster.package.layout import MOST_PACKAGE_BYTES, megabytes
 from pasps.errors import BrokenError, InvalidError, TimeoutExpiredError
 
 _T = TypeVar("_T")

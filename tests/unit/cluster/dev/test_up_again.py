@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.dev import dev_cluster
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev import cluster as dev_cluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.parts import Part, Tools
 from pasps.cluster.dev.processes import ProcessRef
 from pasps.cluster.dev.state import ClusterState, write_state
