@@ -423,7 +423,8 @@ class InProcessTopology:
         """End it."""
         try:
             self.run(self.controller.close())
-            assert not self.launcher.failures
+            for failure in self.launcher.failures:
+                raise failure
         finally:
             self.run(_cancel_all())
             self.loop.close()
