@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.master_client import TopologyView
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe
 from pasps.cli.views.elastic_lines import elastic_status
 from pasps.cli.views.frame import first_frame
 from pasps.cli.views.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
 from pasps.cli.words import clock_text, moment
+from pasps.cluster.master.records import TopologyView
 from pasps.topology.controller import ErrorReport
 from pasps.topology.run_list import KnownRun
 from pasps.topology.status import Status, status_from

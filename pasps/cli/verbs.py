@@ -12,9 +12,9 @@ from typing import Any
 
 from pasps.cli import exit_codes
 from pasps.cli.asking.asked_topology import ClusterTopology
-from pasps.cli.asking.master_client import TopologyView
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_master, add_topology, at_least_one, describe, seconds
+from pasps.cluster.master.records import TopologyView
 from pasps.errors import InvalidError
 
 # ---- scale

@@ -17,11 +17,13 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from pasps.cli.asking.http_exchange import LostError
-from pasps.cli.asking.master_client import ANSWER_SECONDS, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
 from pasps.clock import Clock, Deadline, SystemClock
+from pasps.cluster.master.client import ANSWER_SECONDS, MasterClient
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.http_exchange import LostError
+from pasps.cluster.master.records import TopologyView
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
 from pasps.topology.run_directory import SUMMARY_NAME
 from pasps.topology.run_list import KnownRun, run_in
@@ -189,7 +191,7 @@ class ClusterTopology:
         self._was_asked = True
         try:
             return self.client.call(self.name, verb, arguments, seconds)
-        except NotRunningError as gone:
+        except UnknownTopologyError as gone:
             raise EndedMeanwhileError(f"topology {self.name!r} has just ended: {gone}") from gone
         except LostError as lost:
             if verb != "kill":
@@ -206,9 +208,7 @@ class ClusterTopology:
             ended = [view for view in self.client.ended() if view.name == self.name]
         except PaspsError as error:
             return f"it ended; more is not known: {error}"
-        if not ended or ended[-1].ended is None:
-            return "it ended"
-        return f"it ended at {moment(ended[-1].ended)}"
+        return f"it ended at {moment(ended[-1].ended)}" if ended else "it ended"
 
     def __enter__(self) -> Self:
         return self

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from pasps.cluster.master.answers import answer_http, answer_pasps, answer_rest
@@ -18,21 +18,12 @@ from pasps.cluster.master.body import read_json, save
 from pasps.cluster.master.endings import Endings
 from pasps.cluster.master.guard import LeaderGuard, TokenGuard
 from pasps.cluster.master.leadership import Leadership
-from pasps.cluster.master.rebalance import Rebalance, Rebalances
+from pasps.cluster.master.rebalance import Rebalances
+from pasps.cluster.master.records import Rebalance
 from pasps.cluster.master.submissions import Submissions
 from pasps.cluster.master.topologies import Topologies
-from pasps.cluster.master.views import as_json
 from pasps.cluster.store.contract import Store
-from pasps.config import MOST_WORKERS
 from pasps.errors import PaspsError
-
-_AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)]
-
-
-class _RebalanceBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    workers: _AtLeastOne | None = None
-    pools: dict[str, _AtLeastOne] = {}
-    wait: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +72,7 @@ class _Routes:
             router.add_api_route(path, function, methods=[method], response_model=None)
         return router
 
-    async def health(self) -> JSONResponse:
+    async def health(self) -> Response:
         leader = None
         if self._parts.store.connected:
             try:
@@ -90,33 +81,35 @@ class _Routes:
                 leader = None
         ok = self._parts.store.connected
         told = {"ok": ok, "leads": self._parts.leadership.leads, "leader": leader.url if leader else None}
-        return JSONResponse(told, 200 if ok else 503)
+        return _json(told, 200 if ok else 503)
 
-    async def submit(self, request: Request) -> JSONResponse:
+    async def submit(self, request: Request) -> Response:
         package = self._parts.incoming / f"{secrets.token_hex(16)}.zip"
         try:
             sha256 = await save(request, package)
             submitted = await self._parts.submissions.accept(package, sha256)
         finally:
             package.unlink(missing_ok=True)
-        return JSONResponse({"name": submitted.name, "workers": submitted.workers}, 201)
+        return _json(submitted, 201)
 
-    async def all(self) -> JSONResponse:
-        return JSONResponse({"topologies": [as_json(shown) for shown in await self._parts.topologies.all()]})
+    async def all(self) -> Response:
+        return _json({"topologies": await self._parts.topologies.all()})
 
-    async def one(self, name: str) -> JSONResponse:
-        return JSONResponse(as_json(await self._parts.topologies.one(name)))
+    async def one(self, name: str) -> Response:
+        return _json(await self._parts.topologies.one(name))
 
     async def verb(self, name: str, verb: str, request: Request) -> Response:
         arguments: Mapping[str, Any] = await read_json(request, dict[str, Any])
-        result = await self._parts.topologies.verb(name, verb, arguments)
-        # it may be megabytes: status, or a part of a file
-        return Response(msgspec.json.encode({"result": result}), media_type="application/json")
+        return _json({"result": await self._parts.topologies.verb(name, verb, arguments)})
 
-    async def rebalance(self, name: str, request: Request) -> JSONResponse:
-        body = await read_json(request, _RebalanceBody)
-        await self._parts.rebalances.rebalance(name, Rebalance(body.workers, body.pools, body.wait))
-        return JSONResponse({"name": name}, 202)
+    async def rebalance(self, name: str, request: Request) -> Response:
+        await self._parts.rebalances.rebalance(name, await read_json(request, Rebalance))
+        return _json({"name": name}, 202)
 
-    async def ended(self) -> JSONResponse:
-        return JSONResponse({"ended": [asdict(record) for record in await self._parts.endings.ended()]})
+    async def ended(self) -> Response:
+        return _json({"ended": await self._parts.endings.ended()})
+
+
+def _json(told: Any, status: int = 200) -> Response:
+    # it may be megabytes: status, or a part of a file
+    return Response(msgspec.json.encode(told), status, media_type="application/json")

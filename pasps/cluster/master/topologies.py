@@ -18,7 +18,8 @@ from pasps.cluster.master.failures import DriverUnreachableError, NotLeadingErro
 from pasps.cluster.master.found import Found, find
 from pasps.cluster.master.intents import Intents, is_there, not_killed
 from pasps.cluster.master.reconciler import Reconciler
-from pasps.cluster.master.views import TopologyView, state_of, view
+from pasps.cluster.master.records import TopologyView
+from pasps.cluster.master.views import state_of, view
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
