@@ -16,7 +16,7 @@ from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError
 from pasps.topology import control_socket
 from pasps.topology.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket, prove
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import Verb, Verbs
 from pasps.transport import handshake
 from pasps.transport.entrance import MOST_INSIDE
 from pasps.transport.handshake import Identity, Incarnations
@@ -30,17 +30,21 @@ TOKEN = driver_token("secret", "words", EPOCH)
 ADD = {"verb": "add"}
 
 
+class Add(Verb[int], frozen=True):
+    name = "add"
+
+
 class Bench:
     """`add` counts how often it was called."""
 
     def __init__(self) -> None:
         self.count = 0
         self.verbs = Verbs()
-        self.verbs.add("add", self._add)
+        self.verbs.add(Add, self._add)
         self.socket: ControlSocket
         self.opened: list[Streams] = []
 
-    async def _add(self) -> int:
+    async def _add(self, _: Add) -> int:
         self.count += 1
         return self.count
 

@@ -5,7 +5,6 @@ Blocks its caller, never longer than it said. `which_run` finds it, the commands
 
 from __future__ import annotations
 
-import base64
 import socket
 import threading
 import zlib
@@ -13,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -28,7 +27,9 @@ from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, Proto
 from pasps.topology.run_directory import SUMMARY_NAME
 from pasps.topology.run_list import KnownRun, run_in
 from pasps.topology.run_record import RunState
-from pasps.topology.verbs import result_of
+from pasps.topology.verbs import KNOWN, GetFile, GetFiles, RunFile, Verb, answer_of, arguments_of, result_of
+
+_R = TypeVar("_R")
 
 
 class EndedMeanwhileError(BrokenError):
@@ -66,6 +67,11 @@ class AskedTopology(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+def ask(topology: AskedTopology, verb: Verb[_R]) -> _R:
+    """The answer, which is waited for as long as that verb is given. Raises as its `call` does, and ProtocolError when it is none."""
+    return answer_of(verb, topology.call(verb.name, arguments_of(verb), verb.patience), f"topology {topology.name!r}")
 
 
 # ---- of this machine
@@ -168,9 +174,6 @@ def how_it_ended(run: KnownRun) -> str:
 
 # ---- of a cluster
 
-_IN_ANY_STATE = ("activate", "deactivate", "kill")
-"""What the masters keep as an intent, also of a topology that does not run yet."""
-
 
 class ClusterTopology:
     """See `AskedTopology`. A driver that died is started again, so most errors pass."""
@@ -186,7 +189,7 @@ class ClusterTopology:
 
     def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """See `AskedTopology`."""
-        if not self._was_asked and verb not in _IN_ANY_STATE:
+        if not self._was_asked and not KNOWN[verb].is_kept:
             self._check_it_can_answer()
         self._was_asked = True
         try:
@@ -233,7 +236,6 @@ class ClusterTopology:
 
 # ---- the files that it keeps of itself where its driver runs
 
-PART_SECONDS = 60.0
 _MOST_PART_BYTES = 16 << 20
 _TRIES = 3
 
@@ -255,27 +257,20 @@ def fetch_run_files(topology: ClusterTopology, directory: Path) -> None:
                 raise
 
 
-def _listed(topology: ClusterTopology) -> dict[str, Mapping[str, int]]:
-    told = topology.call("files", seconds=PART_SECONDS)
-    files = told.get("files") if isinstance(told, Mapping) else None
-    if not isinstance(files, Mapping) or not all(_is_file(about) for about in files.values()):
-        raise ProtocolError(f"topology {topology.name!r} answered `files` with something else: {told!r:.200}")
+def _listed(topology: ClusterTopology) -> Mapping[str, RunFile]:
+    files = ask(topology, GetFiles()).files
     for name in files:
         # it comes from another machine, and is to stay in this directory
         if not name or name.startswith(".") or Path(name).name != name or "\0" in name:
             raise ProtocolError(f"topology {topology.name!r} has a file {name!r}; expected a plain name")
-    return dict(files)
+    return files
 
 
-def _is_file(about: Any) -> bool:
-    return isinstance(about, Mapping) and all(isinstance(about.get(name), int) for name in ("id", "bytes"))
-
-
-def _fetch(topology: ClusterTopology, about: Mapping[str, int], target: Path) -> None:
+def _fetch(topology: ClusterTopology, about: RunFile, target: Path) -> None:
     try:
         with target.open("wb") as file:
-            while file.tell() < about["bytes"]:
-                part = _part(topology, about["id"], file.tell())
+            while file.tell() < about.bytes:
+                part = _part(topology, about.id, file.tell())
                 if not part:  # it has become shorter
                     return
                 file.write(part)
@@ -284,12 +279,12 @@ def _fetch(topology: ClusterTopology, about: Mapping[str, int], target: Path) ->
 
 
 def _part(topology: ClusterTopology, id: int, offset: int) -> bytes:
-    told = topology.call("file", {"id": id, "offset": offset}, PART_SECONDS)
+    told = ask(topology, GetFile(id, offset))
     try:
         unpacking = zlib.decompressobj()
-        part = unpacking.decompress(base64.b64decode(told["content"], validate=True), _MOST_PART_BYTES)
+        part = unpacking.decompress(told.content, _MOST_PART_BYTES)
         if not unpacking.eof:
             raise ValueError(f"expected a part of at most {_MOST_PART_BYTES} bytes")
         return part
-    except (KeyError, TypeError, ValueError, zlib.error) as error:  # what is no base64 is a ValueError
+    except (ValueError, zlib.error) as error:
         raise ProtocolError(f"topology {topology.name!r} answered `file` with something else: {error}") from error
