@@ -1,4 +1,4 @@
-"""Serves verbs on a socket: a line of JSON in, a line of JSON out, on the event loop of what is controlled.
+"""A topology's control socket, both ends: a line of JSON out, a line of JSON in. A run has it in its directory, a driver at a port.
 
 `{"verb": "scale", "arguments": {"bolts": {"count": 4}}}` is a request; the answer is that of `Verbs.answer`. A connection may
 make many requests, one after the other; what is no request at all is answered, and ends its connection.
@@ -11,16 +11,16 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from pasps.control.news import News
 from pasps.errors import AuthenticationError, BusyError, InvalidError, ProtocolError
-from pasps.topology.verbs import Verbs, refusal
+from pasps.topology.verbs import Verbs, refusal, result_of
 from pasps.transport import handshake
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
 from pasps.transport.handshake import Identity, Incarnations, Steps, shake
@@ -28,6 +28,7 @@ from pasps.transport.handshake import Identity, Incarnations, Steps, shake
 _log = logging.getLogger(__name__)
 
 MOST_REQUEST_BYTES = 64 << 10
+MOST_ANSWER_BYTES = 64 << 20
 MOST_CONNECTIONS = 64
 """So many are known, and answered or idle; who has been idle longest makes room for the next."""
 IDLE_SECONDS = 300.0
@@ -44,7 +45,10 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One line."""
 
     verb: str
-    arguments: dict[str, Any] = {}
+    arguments: Mapping[str, Any] = {}
+
+
+# ---- the end that answers
 
 
 class ControlSocket:
@@ -159,6 +163,65 @@ class ControlSocket:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             await _send(writer, refusal(InvalidError(f'expected {{"verb": ..., "arguments": {{...}}}} on a line: {error}')))
             return None
+
+
+# ---- the end that asks
+
+
+class ControlClient:
+    """Made by `to_run` or `to_driver`. Whoever calls says how long it may take; after an error it is to be closed."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, whose: str) -> None:
+        self._reader, self._writer, self._whose = reader, writer, whose
+
+    @classmethod
+    async def to_run(cls, path: str, whose: str) -> Self:
+        """To a run of this machine and this user; `whose` is its name for messages.
+
+        Raises:
+            OSError: there is no connection.
+        """
+        return cls(*await asyncio.open_unix_connection(path, limit=MOST_ANSWER_BYTES), whose)
+
+    @classmethod
+    async def to_driver(cls, address: tuple[str, int], topology: str, token: str, whose: str) -> Self:
+        """To a driver. Both prove that they have its token: who has taken the port of a driver that is gone learns nothing.
+
+        Raises:
+            OSError: there is no connection.
+            ProtocolError, AuthenticationError: somebody else listens there.
+        """
+        client = cls(*await asyncio.open_connection(*address, limit=MOST_ANSWER_BYTES), whose)
+        me, secret = Identity(topology, MASTER, 0), token.encode()
+        try:
+            steps = handshake.dialer(me, secret, secrets.token_bytes(handshake.NONCE_BYTES), Incarnations(), DRIVER)
+            await prove(steps, client._reader, client._writer, GREETING_SECONDS)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    async def call(self, verb: str, arguments: Mapping[str, Any]) -> Any:
+        """The result of a verb, as JSON has it.
+
+        Raises:
+            OSError: the connection ended before there was an answer.
+            ProtocolError: what came is none.
+            PaspsError: what was answered.
+        """
+        self._writer.write(msgspec.json.encode(Request(verb, arguments)) + b"\n")
+        await self._writer.drain()
+        try:
+            line = await self._reader.readline()
+        except ValueError as error:
+            raise ProtocolError(f"{self._whose} answered with more than {MOST_ANSWER_BYTES} bytes") from error
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("it ended the connection before it answered")
+        return result_of(line, self._whose)
+
+    def close(self) -> None:
+        """End the connection at once. More calls do nothing."""
+        self._writer.transport.abort()
 
 
 async def prove(steps: Steps, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:

@@ -5,29 +5,26 @@ Blocks its caller, never longer than it said. `which_run` finds it, the commands
 
 from __future__ import annotations
 
-import socket
+import asyncio
 import threading
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-import msgspec
-
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
-from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.master.client import ANSWER_SECONDS, MasterClient
 from pasps.cluster.master.failures import UnknownTopologyError
 from pasps.cluster.master.http_exchange import LostError
 from pasps.cluster.master.records import TopologyView
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.control_socket import ControlClient
 from pasps.topology.run_directory import SUMMARY_NAME
 from pasps.topology.run_list import KnownRun, run_in
 from pasps.topology.run_record import RunState
-from pasps.topology.verbs import KNOWN, GetFile, GetFiles, RunFile, Verb, answer_of, arguments_of, result_of
+from pasps.topology.verbs import KNOWN, GetFile, GetFiles, RunFile, Verb, answer_of, arguments_of
 
 _R = TypeVar("_R")
 
@@ -76,7 +73,6 @@ def ask(topology: AskedTopology, verb: Verb[_R]) -> _R:
 
 # ---- of this machine
 
-_MOST_ANSWER_BYTES = 64 << 20
 _WAIT_SECONDS, _MOST_WAITS = 0.05, 100
 
 
@@ -85,26 +81,24 @@ class LocalTopology:
 
     passing: tuple[type[PaspsError], ...] = ()
 
-    def __init__(self, run: KnownRun, clock: Clock | None = None) -> None:
+    def __init__(self, run: KnownRun) -> None:
         self.known = run
         self.name = run.record.name
         self.place = str(run.directory)
-        self._clock = clock or SystemClock()
-        self._socket: socket.socket | None = None
+        self._runner: asyncio.Runner | None = None
+        self._client: ControlClient | None = None
 
     def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """See `AskedTopology`."""
-        deadline = Deadline(self._clock, seconds)
-        request = msgspec.json.encode({"verb": verb, "arguments": dict(arguments or {})}) + b"\n"
+        self._runner = self._runner or asyncio.Runner()
         try:
-            answer = self._exchange(request, deadline)
+            return self._runner.run(self._called(verb, arguments or {}, seconds))
         except TimeoutError as late:
             self.close()  # the answer may come still, and must not be taken for the next one
             raise TimeoutExpiredError(f"{self._whose()} did not answer {verb!r} within {seconds:g} s: it is busy or stopped") from late
         except OSError as error:
             self.close()
             raise EndedMeanwhileError(f"{self._whose()} cannot be reached, it has probably just ended: {error}") from error
-        return result_of(answer, self._whose())
 
     def wait_until_over(self) -> None:
         """See `AskedTopology`: the socket closes, and its process ends, a moment after it has answered."""
@@ -123,10 +117,12 @@ class LocalTopology:
 
     def close(self) -> None:
         """End the connection; the next call makes another. More calls do nothing."""
-        connection, self._socket = self._socket, None
-        if connection is not None:
-            with suppress(OSError):
-                connection.close()
+        client, self._client = self._client, None
+        runner, self._runner = self._runner, None
+        if client is not None:
+            client.close()
+        if runner is not None:
+            runner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -134,33 +130,15 @@ class LocalTopology:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _exchange(self, request: bytes, deadline: Deadline) -> bytes:
-        if self._socket is None:
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._socket.settimeout(_left(deadline))
-            self._socket.connect(self.known.record.socket)
-        self._socket.settimeout(_left(deadline))
-        self._socket.sendall(request)
-        answer = bytearray()
-        while not answer.endswith(b"\n"):
-            if len(answer) > _MOST_ANSWER_BYTES:
-                raise ProtocolError(f"{self._whose()} answered with more than {_MOST_ANSWER_BYTES} bytes")
-            self._socket.settimeout(_left(deadline))
-            part = self._socket.recv(1 << 18)
-            if not part:
-                raise ConnectionResetError("it closed the connection")
-            answer += part
-        return bytes(answer)
+    async def _called(self, verb: str, arguments: Mapping[str, Any], seconds: float | None) -> Any:
+        async with asyncio.timeout(seconds):
+            await asyncio.sleep(0)  # without any time nothing is begun
+            if self._client is None:
+                self._client = await ControlClient.to_run(self.known.record.socket, self._whose())
+            return await self._client.call(verb, arguments)
 
     def _whose(self) -> str:
         return f"topology {self.name!r} (process {self.known.record.pid})"
-
-
-def _left(deadline: Deadline) -> float | None:
-    left = deadline.remaining()
-    if left == 0.0:
-        raise TimeoutError
-    return left
 
 
 def how_it_ended(run: KnownRun) -> str:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -73,6 +75,26 @@ def test_a_run_that_ends_before_it_answers_is_told_from_one_that_is_slow(serving
 def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
     with pytest.raises(EndedMeanwhileError, match="No such file"):
         LocalTopology(known_run()).call("status")
+
+
+def test_ctrl_c_ends_the_wait_for_an_answer() -> None:
+    with tempfile.TemporaryDirectory(prefix="pasps-test-") as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(path := os.path.join(place, "control.sock"))
+        listening.listen()
+
+        def interrupt() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1 << 10)
+                os.kill(os.getpid(), signal.SIGINT)
+                assert connection.recv(1) == b"", "its connection ends with it"
+
+        with ThreadPoolExecutor(1) as pool, LocalTopology(known_run(socket=path)) as client:
+            done = pool.submit(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                client.call("kill", seconds=None)
+            client.close()
+            done.result()
 
 
 def test_when_the_time_is_over_it_says_so(serving: Served) -> None:
