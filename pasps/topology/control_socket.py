@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -21,9 +20,8 @@ import msgspec
 from pasps.control.news import News
 from pasps.errors import AuthenticationError, BusyError, InvalidError, ProtocolError
 from pasps.topology.verbs import Verbs, refusal, result_of
-from pasps.transport import handshake
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
-from pasps.transport.handshake import Identity, Incarnations, Steps, shake
+from pasps.transport.handshake import Identity, Read, Write, admit, greet
 
 _log = logging.getLogger(__name__)
 
@@ -54,12 +52,12 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class ControlSocket:
     """Made by `open` or `listen`. A client that hangs holds up its own connection and nobody else."""
 
-    def __init__(self, listening: socket.socket, verbs: Verbs, steps: Callable[[], Steps] | None = None) -> None:
-        """`steps` are those of a handshake that each connection begins with."""
+    def __init__(self, listening: socket.socket, verbs: Verbs, prove: Callable[[Read, Write], Awaitable[Identity]] | None = None) -> None:
+        """`prove` is the handshake that each connection begins with."""
         self.path = ""
         self.address: tuple[str, int] | None = None
         self._verbs = verbs
-        self._steps = steps
+        self._prove = prove
         self._connections: set[asyncio.Task[Any]] = set()
         self._answering = 0
         self._news = News()
@@ -93,9 +91,7 @@ class ControlSocket:
             OSError: the interface cannot be had.
         """
         listening = listening_socket(host, 0)
-        me = Identity(topology, DRIVER, epoch)
-        secret, nonce_bytes = token.encode(), handshake.NONCE_BYTES
-        self = cls(listening, verbs, lambda: handshake.listener(me, secret, secrets.token_bytes(nonce_bytes), Incarnations()))
+        self = cls(listening, verbs, partial(admit, Identity(topology, DRIVER, epoch), token.encode()))
         bound = listening.getsockname()
         self.address = str(bound[0]), int(bound[1])
         return self
@@ -120,8 +116,9 @@ class ControlSocket:
         assert task is not None
         self._connections.add(task)
         try:
-            if self._steps is not None:
-                await prove(self._steps(), reader, writer, GREETING_SECONDS)
+            if self._prove is not None:
+                async with asyncio.timeout(GREETING_SECONDS):
+                    await self._prove(reader.readexactly, partial(_write, writer))
             await self._serve(visitor, reader, writer)
         except (OSError, TimeoutError, AuthenticationError, ProtocolError) as error:
             _log.debug("control connection with %s: %s", visitor.address, error)
@@ -165,6 +162,12 @@ class ControlSocket:
             return None
 
 
+async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
+    # not wait_for: before Python 3.12 it can swallow a cancellation
+    async with asyncio.timeout(WRITE_SECONDS):
+        await _write(writer, msgspec.json.encode(answer) + b"\n")
+
+
 # ---- the end that asks
 
 
@@ -192,10 +195,9 @@ class ControlClient:
             ProtocolError, AuthenticationError: somebody else listens there.
         """
         client = cls(*await asyncio.open_connection(*address, limit=MOST_ANSWER_BYTES), whose)
-        me, secret = Identity(topology, MASTER, 0), token.encode()
         try:
-            steps = handshake.dialer(me, secret, secrets.token_bytes(handshake.NONCE_BYTES), Incarnations(), DRIVER)
-            await prove(steps, client._reader, client._writer, GREETING_SECONDS)
+            read, write = client._reader.readexactly, partial(_write, client._writer)
+            await greet(Identity(topology, MASTER, 0), token.encode(), DRIVER, read, write)
         except BaseException:
             client.close()
             raise
@@ -209,8 +211,7 @@ class ControlClient:
             ProtocolError: what came is none.
             PaspsError: what was answered.
         """
-        self._writer.write(msgspec.json.encode(Request(verb, arguments)) + b"\n")
-        await self._writer.drain()
+        await _write(self._writer, msgspec.json.encode(Request(verb, arguments)) + b"\n")
         try:
             line = await self._reader.readline()
         except ValueError as error:
@@ -224,28 +225,6 @@ class ControlClient:
         self._writer.transport.abort()
 
 
-async def prove(steps: Steps, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
-    """Shake hands, on either side.
-
-    Raises:
-        ProtocolError, AuthenticationError: it is not who it should be.
-        ConnectionError: the other side ended the connection.
-        TimeoutError: it took too long.
-    """
-
-    async def write(data: bytes) -> None:
-        writer.write(data)
-        await writer.drain()
-
-    try:
-        async with asyncio.timeout(seconds):
-            await shake(steps, reader.readexactly, write)
-    except asyncio.IncompleteReadError as error:
-        raise ConnectionResetError("the other side ended the connection before it had proved itself") from error
-
-
-async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
-    writer.write(msgspec.json.encode(answer) + b"\n")
-    # not wait_for: before Python 3.12 it can swallow a cancellation
-    async with asyncio.timeout(WRITE_SECONDS):
-        await writer.drain()
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
