@@ -163,8 +163,8 @@ def check_scale(blueprint: Blueprint, name: str, count: object, where: str) -> N
     plan = bolts.get(name)
     if plan is None:
         raise InvalidError(f"{where}: {_no_component(blueprint, name, bolts, 'bolt')}")
-    if count is not None and not (isinstance(count, int) and 1 <= count <= plan.pool):
-        raise InvalidError(f"{where}: expected 1 to {plan.pool} replicas of {name!r} (its pool), got {count!r}")
+    if count is not None:
+        plan.check_active(count, where)
 
 
 def _no_component(blueprint: Blueprint, name: str, known: Mapping[str, Any], what: str = "component") -> str:
