@@ -172,7 +172,7 @@ async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
 
 
 class ControlClient:
-    """Made by `to_run` or `to_driver`. Whoever calls says how long it may take; after an error it is to be closed."""
+    """Made by `to_run` or `to_driver`. Whoever calls says how long it may take, and closes it after any error that was not answered."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, whose: str) -> None:
         self._reader, self._writer, self._whose = reader, writer, whose

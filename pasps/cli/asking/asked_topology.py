@@ -99,6 +99,9 @@ class LocalTopology:
         except OSError as error:
             self.close()
             raise EndedMeanwhileError(f"{self._whose()} cannot be reached, it has probably just ended: {error}") from error
+        except ProtocolError:
+            self.close()  # nor may the rest of what was no answer
+            raise
 
     def wait_until_over(self) -> None:
         """See `AskedTopology`: the socket closes, and its process ends, a moment after it has answered."""
@@ -167,7 +170,7 @@ class ClusterTopology:
 
     def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """See `AskedTopology`."""
-        if not self._was_asked and not KNOWN[verb].is_kept:
+        if not self._was_asked and not KNOWN.get(verb, Verb).is_kept:
             self._check_it_can_answer()
         self._was_asked = True
         try:
