@@ -17,7 +17,8 @@ from pasps.metrics import Stats
 from pasps.topology.controller import ElasticView, ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
-from pasps.topology.topology_verbs import Scaled, TopologyVerbs
+from pasps.topology.topology_verbs import TopologyVerbs
+from pasps.topology.verbs import Scaled
 from pasps.topology.workforce import WorkerInfo
 from tests.unit.cli.builders import blueprint, report, stats
 
