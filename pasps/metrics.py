@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 _PER_OCTAVE = 16  # bucket edges 4.4% apart
 _FLOOR = 1e-7
 RECENT_SECONDS = 10.0
@@ -143,8 +145,7 @@ def blocks_text(*, is_spout: bool) -> str:
     return f"its calls wait instead of computing, and all else in their workers waits with them; {cure}"
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeStats:
+class EdgeStats(Struct, frozen=True):
     """One subscription seen from its receiver."""
 
     source: str
@@ -153,8 +154,7 @@ class EdgeStats:
     executed: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaStats:
+class ReplicaStats(Struct, frozen=True):
     """One replica since the topology started, all incarnations of its workers together."""
 
     replica: int
@@ -169,8 +169,7 @@ class ReplicaStats:
     kept: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentStats:
+class ComponentStats(Struct, frozen=True):
     """One component since the topology started.
 
     `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` counts

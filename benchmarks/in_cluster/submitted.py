@@ -18,9 +18,9 @@ from benchmarks.in_cluster.given import configuration
 from benchmarks.in_cluster.names import BOLTS, topology_name
 from benchmarks.in_cluster.run_here import FILE
 from benchmarks.options import Options, inherited, records_directory
-from pasps.cli.asking.master_client import ClusterAddress, MasterClient
-from pasps.cli.exit_codes import NotRunningError
 from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.master.client import ClusterAddress, MasterClient
+from pasps.cluster.master.failures import UnknownTopologyError
 from pasps.cluster.package.make import PackageRequest, build_package
 
 SPARK_WORKERS, SPARK_CORES = 2, 4
@@ -59,12 +59,12 @@ def wait_ended(client: MasterClient, name: str, options: Options) -> Mapping[str
     while time.monotonic() < deadline:
         try:
             view = client.topology(name)
-        except NotRunningError:
+        except UnknownTopologyError:
             ended = [one.summary for one in client.ended() if one.name == name]
             if ended:
                 return ended[0] or {}
         else:
-            state, detail = view.state, view.detail or ""
+            state, detail = view.state, view.detail
             if state == "failed":
                 raise UnfinishedError(f"{name} failed: {detail}")
         flowing = state == "running" and records.count(records.SourceRecord, records_directory()) < options.workers

@@ -17,9 +17,9 @@ import psutil
 
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
-from pasps.cli.asking.master_client import ClusterAddress, MasterClient
 from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
+from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
 
@@ -125,7 +125,7 @@ class Subject:
         """The process of the topology's driver."""
         record = self.client.topology(NAME).driver
         assert record is not None
-        return psutil.Process(int(record["pid"]))
+        return psutil.Process(record.pid)
 
     def second_master(self) -> None:
         """Start another master, which waits to lead."""

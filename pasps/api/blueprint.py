@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pasps.api.groupings import GroupingSpec, Kind
 from pasps.api.tuples import Stream
+from pasps.errors import InvalidError
 
 Execution = Literal["inline", "async", "thread"]
 Shape = Literal["spout", "bolt", "batch_bolt", "function", "stateful_function"]
@@ -80,6 +81,15 @@ class ComponentPlan:
     def tasks(self) -> range:
         """Its task ids."""
         return range(self.first_task, self.first_task + self.pool)
+
+    def check_active(self, count: object, where: str) -> None:
+        """Whether so many of its replicas may work: wherever somebody says it by hand, this is asked.
+
+        Raises:
+            InvalidError: not 1 to its pool; begins with `where`.
+        """
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= self.pool:
+            raise InvalidError(f"{where}: expected 1 to {self.pool} replicas of {self.id!r} (its pool), got {count!r}")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pasps.cluster.master.failures import UnknownTopologyError
 from pasps.errors import BusyError, InvalidError, PaspsError, TimeoutExpiredError
 
 OK = 0
@@ -42,7 +43,7 @@ class NotRunningError(InvalidError):
 
 def code_of(error: PaspsError) -> int:
     """What a command ends with that raised this."""
-    if isinstance(error, NotRunningError):
+    if isinstance(error, NotRunningError | UnknownTopologyError):
         return NOT_RUNNING
     if isinstance(error, TimeoutExpiredError | BusyError):
         return NO_ANSWER

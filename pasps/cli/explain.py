@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.asked_topology import ClusterTopology
+from pasps.cli.asking.asked_topology import ClusterTopology, ask
 from pasps.cli.asking.which_run import Past, find_past, no_run, no_such_run
 from pasps.cli.options import add_master, describe
 from pasps.control import decision_log
@@ -20,6 +20,7 @@ from pasps.control.policies import policy_named
 from pasps.errors import InvalidError
 from pasps.report.run_files import Log
 from pasps.topology.run_list import base_directory, known_runs
+from pasps.topology.verbs import Explain
 
 _ABOUT = """\
 Prints why bolts have their replicas: the decision that gave them, with the numbers of each equation, what kept a bolt from
@@ -93,8 +94,7 @@ def _explain_remote(options: argparse.Namespace, past: Past, topology: ClusterTo
     if options.json or options.replay:
         with past.files() as directory:
             return _explain(options, directory, head, bolt)
-    given = {"bolt": bolt, "at": options.at}
-    print(f"{head}\n{topology.call('explain', {name: value for name, value in given.items() if value is not None})}", flush=True)
+    print(f"{head}\n{ask(topology, Explain(bolt, options.at))}", flush=True)
     return exit_codes.OK
 
 

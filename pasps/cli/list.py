@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.master_client import EndedTopology, MasterClient, TopologyView
 from pasps.cli.asking.which_run import find_cluster
 from pasps.cli.options import add_json, add_master, describe
 from pasps.cli.words import moment, table
+from pasps.cluster.master.client import MasterClient
+from pasps.cluster.master.records import EndedTopology, TopologyView
 from pasps.errors import PaspsError
 from pasps.topology.run_list import KnownRun, base_directory, known_runs
 from pasps.topology.run_record import host
@@ -99,12 +100,12 @@ def run_object(run: KnownRun) -> dict[str, Any]:
 def view_object(view: TopologyView | EndedTopology, master: str) -> dict[str, Any]:
     """A topology of a cluster as JSON has it: what a run has, as far as it has that, and its master."""
     living = view if isinstance(view, TopologyView) else None
-    driver = (living and living.driver) or {}
+    driver = living and living.driver
     return {
         "name": view.name,
         "state": living.state if living else "ended",
-        "pid": driver.get("pid"),
-        "host": driver.get("host"),
+        "pid": driver and driver.pid,
+        "host": driver and driver.host,
         "started": view.submitted,
         "ended": None if isinstance(view, TopologyView) else view.ended,
         "workers": living and living.workers,
@@ -127,7 +128,7 @@ def _row(run: KnownRun) -> Sequence[str]:
 
 
 def _view_row(view: TopologyView | EndedTopology, master: str) -> tuple[str, ...]:
-    submitted = "-" if view.submitted is None else moment(view.submitted)
+    submitted = moment(view.submitted)
     if isinstance(view, EndedTopology):
         return view.name, master, "ended", "-", submitted, "-", "-", "-"
     workers = "-" if view.workers is None else str(view.workers)

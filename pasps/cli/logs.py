@@ -6,16 +6,16 @@ import argparse
 import json
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.asked_topology import ClusterTopology, EndedMeanwhileError
+from pasps.cli.asking.asked_topology import ClusterTopology, EndedMeanwhileError, ask
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import add_json, add_topology, at_least_one, describe
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.errors import BrokenError, BusyError, ClosedError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.verbs import GetLogs, GetStatus
 
 _WHAT = """\
 Shows what the workers of a topology of a cluster wrote: their log, and what your code prints. With -f each line begins with the
@@ -45,7 +45,7 @@ def logs(options: argparse.Namespace) -> int:
             raise InvalidError(f"{problem}: its workers write to where that runs; `pasps errors` shows what your code raised")
         if options.worker is None and not options.follow and not options.json:
             # it says by itself whose log is whose
-            text = text_of(topology.call("logs", {"lines": options.lines})).rstrip("\n")
+            text = ask(topology, GetLogs(lines=options.lines)).text.rstrip("\n")
             print(text or f"the workers of {topology.name} wrote nothing", flush=True)
             return exit_codes.OK
         workers = [options.worker] if options.worker is not None else workers_of(topology)
@@ -68,20 +68,9 @@ def logs(options: argparse.Namespace) -> int:
 def workers_of(topology: ClusterTopology) -> list[str]:
     """The names of its workers."""
     try:
-        return [str(worker["id"]) for worker in topology.call("status")["workers"]]
+        return [str(worker["id"]) for worker in ask(topology, GetStatus())["workers"]]
     except (KeyError, TypeError) as error:
         raise ProtocolError(f"topology {topology.name!r} answered `status` with something else: {error}") from error
-
-
-def text_of(told: Any) -> str:
-    """The text of one answer.
-
-    Raises:
-        ProtocolError: it is no such answer.
-    """
-    if not isinstance(told, Mapping) or not isinstance(told.get("text"), str) or not isinstance(told.get("offset"), int):
-        raise ProtocolError(f"expected a log with text and offset, got {told!r:.100}")
-    return str(told["text"])
 
 
 class LogReader:
@@ -114,16 +103,14 @@ class LogReader:
             self._show(log, f"{log.begun}\n" if log.begun else "")
 
     def _read(self, log: _Log) -> None:
-        told = self._topology.call("logs", log.question())
-        text, host = text_of(told), str(told.get("host") or "")
-        if log.host and host and host != log.host:
+        told = ask(self._topology, log.question())
+        if log.host and told.host and told.host != log.host:
             # it moved: the offset was one in the file of another host, and what was begun there gets no end
             self._show(log, f"{log.begun}\n" if log.begun else "")
-            log.host, log.offset = host, None
-            told = self._topology.call("logs", log.question())
-            text, host = text_of(told), str(told.get("host") or "")
-        log.host, log.offset = host or log.host, told["offset"]
-        self._show(log, log.begun + text)
+            log.host, log.offset = told.host, None
+            told = ask(self._topology, log.question())
+        log.host, log.offset = told.host or log.host, told.offset
+        self._show(log, log.begun + told.text)
 
     def _complain(self, log: _Log, problem: str) -> None:
         if len(self._logs) > 1 and log.problem != problem:
@@ -153,9 +140,8 @@ class _Log:
     begun: str = ""
     problem: str = ""
 
-    def question(self) -> dict[str, Any]:
-        place = {"lines": self.lines} if self.offset is None else {"offset": self.offset}
-        return {"worker": self.worker, **place}
+    def question(self) -> GetLogs:
+        return GetLogs(self.worker, lines=self.lines) if self.offset is None else GetLogs(self.worker, offset=self.offset)
 
 
 def follow(reader: LogReader, pause: Callable[[float], object], clock: Clock) -> None:

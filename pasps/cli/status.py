@@ -9,16 +9,18 @@ from collections.abc import Sequence
 import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.master_client import TopologyView
+from pasps.cli.asking.asked_topology import ask
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe
 from pasps.cli.views.elastic_lines import elastic_status
 from pasps.cli.views.frame import first_frame
 from pasps.cli.views.summary import INCOMPLETE, component_lines, error_lines, frame_lines, restart_lines
 from pasps.cli.words import clock_text, moment
+from pasps.cluster.master.records import TopologyView
 from pasps.topology.controller import ErrorReport
 from pasps.topology.run_list import KnownRun
 from pasps.topology.status import Status, status_from
+from pasps.topology.verbs import GetErrors, GetStatus
 from pasps.topology.worker_link import brief
 from pasps.worker.tracebacks import without_our_frames
 
@@ -36,7 +38,7 @@ def add_status(parser: argparse.ArgumentParser) -> None:
 def status(options: argparse.Namespace) -> int:
     """The counters since the start."""
     with find_topology(options.topology, options.master) as topology:
-        told = topology.call("status")
+        told = ask(topology, GetStatus())
     if options.json:
         print(json.dumps({"run_dir": topology.place, **told}))
     else:
@@ -104,7 +106,7 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
 def errors(options: argparse.Namespace) -> int:
     """The last exceptions of user code, and workers that died."""
     with find_topology(options.topology, options.master) as topology:
-        told = topology.call("errors", {"limit": options.limit, "component": options.component})
+        told = ask(topology, GetErrors(options.limit, options.component))
     print(json.dumps(told) if options.json else errors_text(msgspec.convert(told["errors"], tuple[ErrorReport, ...])))
     return exit_codes.OK
 

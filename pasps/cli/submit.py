@@ -14,14 +14,15 @@ from typing import Any
 
 from pasps.api.topology import blueprint_of
 from pasps.cli import exit_codes
-from pasps.cli.asking.http_exchange import LostError
-from pasps.cli.asking.master_client import MasterAwayError, MasterClient, TopologyView
 from pasps.cli.asking.which_run import the_cluster
-from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.options import add_json, add_master, at_least_one, describe, seconds
 from pasps.cli.topology_file import add_file, add_package, load_here, missing_module, request_of
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.cluster.driver.load_package import check_paths
+from pasps.cluster.master.client import MasterAwayError, MasterClient
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.http_exchange import LostError
+from pasps.cluster.master.records import TopologyView
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.control.policies import inlined
 from pasps.errors import InvalidError, TimeoutExpiredError
@@ -193,7 +194,7 @@ def follow_start(
         try:
             start = _of(cluster.topology(name))
             news = f"{start.state}: {start.detail}" if start.detail else start.state
-        except NotRunningError:
+        except UnknownTopologyError:
             return Start(name, "gone", "")
         except (MasterAwayError, LostError, TimeoutExpiredError) as error:
             news = str(error)
@@ -207,4 +208,4 @@ def follow_start(
 
 
 def _of(view: TopologyView) -> Start:
-    return Start(view.name, view.state, view.detail or "")
+    return Start(view.name, view.state, view.detail)

@@ -6,7 +6,7 @@ import argparse
 import threading
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.asked_topology import AskedTopology, EndedMeanwhileError
+from pasps.cli.asking.asked_topology import AskedTopology, EndedMeanwhileError, ask
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_topology, at_least_one, describe, seconds_above_zero
 from pasps.cli.views.frame import Frames
@@ -14,6 +14,7 @@ from pasps.cli.views.view import View, choose_view
 from pasps.clock import Clock, Deadline, SystemClock
 from pasps.errors import ClosedError, TimeoutExpiredError
 from pasps.topology.status import status_from
+from pasps.topology.verbs import GetStatus
 
 _WHAT = """\
 Shows what a topology does now, as `pasps run` does in its own terminal, until it ends or until Ctrl-C."""
@@ -53,7 +54,7 @@ def _follow(topology: AskedTopology, view: View, options: argparse.Namespace, cl
     patience = Deadline(clock, _PATIENCE_SECONDS)
     while shown != options.count:
         try:
-            status = status_from(topology.call("status"))
+            status = status_from(ask(topology, GetStatus()))
         except TimeoutExpiredError as late:
             view.say(said := str(late))
             continue

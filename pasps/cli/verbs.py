@@ -8,14 +8,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.asked_topology import ClusterTopology
-from pasps.cli.asking.master_client import TopologyView
+from pasps.cli.asking.asked_topology import ClusterTopology, ask
 from pasps.cli.asking.which_run import find_topology
 from pasps.cli.options import about_topology, add_json, add_master, add_topology, at_least_one, describe, seconds
+from pasps.cluster.master.records import TopologyView
 from pasps.errors import InvalidError
+from pasps.topology.verbs import Activate, Activity, Deactivate, Kill, Scale, Scaled, ScaleDone, Verb
 
 # ---- scale
 
@@ -23,9 +26,7 @@ _SCALE = """\
 Lets N replicas of a bolt work, while tuples flow: from 1 to the bolt's pool. Back when every worker routes by it. A bolt that
 was set by hand stays as it is, whatever the policy plans, until BOLT=auto gives it back to the policy. Several may be given;
 all are checked before the first is changed."""
-_AUTO = "auto"
-SCALE_SECONDS = 125.0
-"""A little more than a topology gives itself (`topology.topology_verbs.SCALE_SECONDS`), so that it can say what did not work."""
+_AUTO: Literal["auto"] = "auto"
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +42,12 @@ def scale(options: argparse.Namespace) -> int:
     """How many replicas of a bolt work, set by hand."""
     wanted, bolts = scale_of(options.words)
     with find_topology(wanted, options.master) as topology:
-        done = topology.call("scale", {"bolts": bolts}, SCALE_SECONDS)
-    print(json.dumps(done) if options.json else "\n".join(scaled_lines(done)))
+        done = ask(topology, Scale(bolts))
+    print(json.dumps(msgspec.to_builtins(done)) if options.json else "\n".join(scaled_lines(done)))
     return scaled_code(done)
 
 
-def scale_of(words: Sequence[str]) -> tuple[str | None, dict[str, int | str]]:
+def scale_of(words: Sequence[str]) -> tuple[str | None, dict[str, int | Literal["auto"]]]:
     """The topology, if it is said, and what is wanted of each bolt.
 
     Raises:
@@ -59,30 +60,29 @@ def scale_of(words: Sequence[str]) -> tuple[str | None, dict[str, int | str]]:
     return topology, dict(_count_of(text) for text in pairs)
 
 
-def _count_of(text: str) -> tuple[str, int | str]:
+def _count_of(text: str) -> tuple[str, int | Literal["auto"]]:
     name, equals, number = (part.strip() for part in text.partition("="))
     if not equals or not name or not (number == _AUTO or number.isdecimal()):
         raise InvalidError(f"{text!r}: expected bolt=n or bolt=auto, for example count=4")
     return name, _AUTO if number == _AUTO else int(number)
 
 
-def scaled_lines(done: Mapping[str, Any]) -> list[str]:
+def scaled_lines(done: ScaleDone) -> list[str]:
     """What became of each bolt, for people."""
-    return [f"{name}: {_became(bolt)}" for name, bolt in done["bolts"].items()]
+    return [f"{name}: {_became(bolt)}" for name, bolt in done.bolts.items()]
 
 
-def _became(bolt: Mapping[str, Any]) -> str:
-    before, planned, after, error = bolt["before"], bolt["planned"], bolt["after"], bolt["error"]
-    if error is not None:
-        return f"{after} active, not as asked: {error[1]}"
-    if planned is None:
-        return f"{after} active, the policy decides from now on"
-    return f"{before} -> {after} active" if before != after else f"{after} active, as before"
+def _became(bolt: Scaled) -> str:
+    if bolt.error is not None:
+        return f"{bolt.after} active, not as asked: {bolt.error[1]}"
+    if bolt.planned is None:
+        return f"{bolt.after} active, the policy decides from now on"
+    return f"{bolt.before} -> {bolt.after} active" if bolt.before != bolt.after else f"{bolt.after} active, as before"
 
 
-def scaled_code(done: Mapping[str, Any]) -> int:
+def scaled_code(done: ScaleDone) -> int:
     """The exit code for the first bolt that is not as asked."""
-    kinds = [bolt["error"][0] for bolt in done["bolts"].values() if bolt["error"] is not None]
+    kinds = [bolt.error[0] for bolt in done.bolts.values() if bolt.error is not None]
     if not kinds:
         return exit_codes.OK
     return exit_codes.NO_ANSWER if kinds[0] == "TimeoutExpiredError" else exit_codes.INVALID
@@ -101,7 +101,7 @@ def add_activate(parser: argparse.ArgumentParser) -> None:
 
 def activate(options: argparse.Namespace) -> int:
     """Lets the spouts emit again."""
-    return _switched(options, "activate")
+    return _switched(options, Activate())
 
 
 def add_deactivate(parser: argparse.ArgumentParser) -> None:
@@ -114,20 +114,19 @@ def add_deactivate(parser: argparse.ArgumentParser) -> None:
 
 def deactivate(options: argparse.Namespace) -> int:
     """Stops the spouts; what is under way goes on."""
-    return _switched(options, "deactivate")
+    return _switched(options, Deactivate())
 
 
-def _switched(options: argparse.Namespace, verb: str) -> int:
+def _switched(options: argparse.Namespace, verb: Verb[Activity]) -> int:
     with find_topology(options.topology, options.master) as topology:
-        done = topology.call(verb)
-    print(json.dumps(done) if options.json else _activity_text(topology.name, done))
+        done = ask(topology, verb)
+    print(json.dumps(msgspec.to_builtins(done)) if options.json else _activity_text(topology.name, done))
     return exit_codes.OK
 
 
-def _activity_text(name: str, done: Mapping[str, str]) -> str:
-    """What became of it; `wanted` is there when it cannot be done yet, and is kept."""
-    now = f"{name} is {done['state']}"
-    return f"{now}; it will be {done['wanted']} when it runs" if "wanted" in done else now
+def _activity_text(name: str, done: Activity) -> str:
+    now = f"{name} is {done.state}"
+    return now if done.wanted is None else f"{now}; it will be {done.wanted} when it runs"
 
 
 # ---- rebalance
@@ -214,7 +213,7 @@ def kill(options: argparse.Namespace) -> int:
     """Ends a run in another terminal, as Ctrl-C there would."""
     with find_topology(options.topology, options.master) as topology:
         # no limit of our own: the run itself keeps the time
-        summary = topology.call("kill", {} if options.wait is None else {"wait": options.wait}, None)
+        summary = ask(topology, Kill(options.wait))
     topology.wait_until_over()
     if options.json:
         print(json.dumps(summary))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from pasps.control.model import never_resting, rounded_up
 from pasps.control.plan import BoltPlan, Clamp, Plan
 from pasps.control.situation import Situation
@@ -42,4 +44,4 @@ def _capped(bolt: BoltPlan, part: float, most: int) -> BoltPlan:
         return bolt
     busy = never_resting(bolt.terms)
     unmet = bolt.terms.total * _usable(bolt) * (1.0 - part) / busy if busy > 0 else 0.0
-    return replace(bolt, allowed=granted, replicas=granted, clamps=(*bolt.clamps, Clamp.CAPPED), unmet=unmet)
+    return structs.replace(bolt, allowed=granted, replicas=granted, clamps=(*bolt.clamps, Clamp.CAPPED), unmet=unmet)

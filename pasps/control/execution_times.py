@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from pasps.control.situation import BoltInterval, Estimates, ExecutionTime, Interval
 from pasps.metrics import blocks_text
@@ -32,11 +33,11 @@ def execution_times(
         crowded = busy and total > then
         measured = _measured(bolt, interval, known, then if crowded else None)
         if busy and measured.source == "live" and name in waiting:
-            measured = replace(
+            measured = structs.replace(
                 measured, note=f"measured while the cores were {interval.busy:.0%} busy, so waiting for a core is part of it"
             )
         if bolt.blocks and measured.source == "live":
-            measured = replace(measured, note=_BLOCKS)
+            measured = structs.replace(measured, note=_BLOCKS)
         active[name] = total if measured.source == "live" and not crowded else then
         file = benchmark.get(name)
         larger = file is not None and (measured.seconds is None or measured.seconds <= file)

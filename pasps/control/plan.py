@@ -1,4 +1,8 @@
-"""What a policy decides: for each bolt its replicas, every term that led there, and what clamped it. Immutable, all JSON. Pure."""
+"""What a policy decides: for each bolt its replicas, every term that led there, and what clamped it. Immutable, all JSON. Pure.
+
+Of what there is one for each bolt there may be a thousand, each quarter of a second: those are msgspec's structs, which are made five
+times as fast as a frozen dataclass; `msgspec.structs.replace` changes them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
+
+from msgspec import Struct
 
 
 class Clamp(StrEnum):
@@ -21,8 +27,7 @@ class Clamp(StrEnum):
     """Scale-down waits: what is given back may soon be needed again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The equations of one bolt: events of the next `seconds`, and seconds of one event.
 
     replicas = (from_input · et / (seconds · target) + from_queues · et / drain_seconds) / concurrency: with a target of 1 and the
@@ -60,8 +65,7 @@ class Reason:
     equation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BoltPlan:
+class BoltPlan(Struct, frozen=True):
     """One bolt: `asked` is Eq. 2 rounded up, `allowed` what pool and cores leave of it, `replicas` what it gets.
 
     `unmet`: events of the span that cannot be carried. `reasons` say how a policy came to it that does not go by `terms`, or what it

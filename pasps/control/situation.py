@@ -1,6 +1,7 @@
 """What a policy decides from: the topology's shape, one interval's numbers, what was learned so far, and the forecast.
 
 Immutable, and all of it JSON, so that a decision can be written down and made again. Pure.
+What there is of each bolt are structs, as in `plan`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from pasps.control.plan import Reconfigure
 
@@ -49,8 +53,7 @@ class SpoutInterval:
     lower_bound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BoltInterval:
+class BoltInterval(Struct, frozen=True):
     """A bolt in one interval: λ_i^p by source, μ_i, q_i at its end, and the seconds its replicas spent on μ_i.
 
     `replicas` has for each replica that finished something: μ_ij and its seconds. `blocks`: it waits on the loops of its workers,
@@ -62,7 +65,7 @@ class BoltInterval:
     queued: int
     active: int
     seconds: float = 0.0
-    replicas: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    replicas: Mapping[int, tuple[int, float]] = struct_field(default_factory=dict)
     blocks: bool = False
 
 
@@ -101,8 +104,7 @@ class Interval:
         return any(spout.lower_bound for spout in self.spouts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class BoltSecond:
+class BoltSecond(Struct, frozen=True):
     """A bolt in one second: what it received and finished, what was queued and how many replicas were active at its end.
 
     `seconds` are those that its replicas spent; `cpu` the same as CPU time, None where they wait: then nobody can tell.
@@ -132,8 +134,7 @@ class Second:
     latency: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaInterval:
+class ReplicaInterval(Struct, frozen=True):
     """A replica in the interval: where it is, what it finished, the seconds and CPU seconds (None: not known) of that, its queue."""
 
     worker: str
@@ -153,8 +154,7 @@ class WorkerInterval:
     cpu: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionTime:
+class ExecutionTime(Struct, frozen=True):
     """et_i, and where it comes from: the benchmark's file, this interval (live), an earlier one (last), or nowhere."""
 
     seconds: float | None

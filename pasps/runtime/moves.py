@@ -50,6 +50,8 @@ class Departure:
     former: list[BoltExecutor] = field(default_factory=list)  # who may still have output of it to send
     probe: int = 0
     awaited: set[str] = field(default_factory=set)  # workers whose echo is missing
+    sent: bool = False  # somebody may have taken it, and gone on with it
+    frozen: bytes | None = None  # its state as it was sent, for another connection: `on_move_out` has been called
 
 
 @dataclass
@@ -181,7 +183,7 @@ class Departures:
             if departure.state == "PROBING" and not departure.awaited:
                 host = departure.slot.host
                 # its hook runs on the thread that it shares with other tasks, and the loop is not to wait for their calls
-                if isinstance(host, BoltExecutor) and _has_hook(departure) and not host.hush():
+                if isinstance(host, BoltExecutor) and departure.frozen is None and _has_hook(departure) and not host.hush():
                     waiting.add(host)
                 else:
                     self._hand_over(departure)
@@ -232,12 +234,13 @@ class Departures:
         try:
             peer.send(message)
         except WireError as error:
+            departure.sent, departure.frozen = False, None
             self.call_back_in(slot)
             self._reports.move_failed(departure.version, slot.component, slot.task, "its state", str(error))
             self._keep(departure, peer)
             return
         # instance and queue stay here until TOOK: if the new host dies before, this is the only copy
-        departure.state = "SENT"
+        departure.state, departure.sent, departure.frozen = "SENT", True, state
 
     def _keep(self, departure: Departure, peer: Peer) -> None:
         departure.state = "KEPT"
@@ -249,6 +252,8 @@ class Departures:
         slot = departure.slot
         if not departure.has_instance or slot.collector is None:  # a function has no state
             return None, False
+        if departure.frozen is not None:  # nothing has called it since, and it was told once that it leaves
+            return departure.frozen, False
         instance: Any = slot.instance
         try:
             if _has_hook(departure):
@@ -360,10 +365,9 @@ class TaskMoves:
         slot.hold()
         self._residents.attach(slot, executor)
         self._hosting.adopt(slot, executor)
-        sent = departure.state == "SENT"
-        if sent:
+        if departure.sent:
             self._leaving.call_back_in(slot)
-        self.arrivals[key] = Arrival(version, source or "", slot, executor, departure.queue, departure.has_instance, spare=sent)
+        self.arrivals[key] = Arrival(version, source or "", slot, executor, departure.queue, departure.has_instance, spare=departure.sent)
         if source is None:
             self._start_afresh(key)
 

@@ -246,8 +246,7 @@ class StepRun:
         plan = self.blueprint.components.get(component)
         if plan is None or plan.is_spout:
             raise InvalidError(f"expected the name of a bolt of topology {self.blueprint.name!r}, got {component!r}")
-        if not 1 <= count <= plan.pool:
-            raise InvalidError(f"component {component!r}: expected 1 to {plan.pool} active replicas (its pool), got {count!r}")
+        plan.check_active(count, f"set_active({component!r})")
         request = self.controller.request(lambda table: with_active(table, component, count))
         if wait:
             self.settle()

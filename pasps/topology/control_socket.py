@@ -1,4 +1,4 @@
-"""Serves verbs on a socket: a line of JSON in, a line of JSON out, on the event loop of what is controlled.
+"""A topology's control socket, both ends: a line of JSON out, a line of JSON in. A run has it in its directory, a driver at a port.
 
 `{"verb": "scale", "arguments": {"bolts": {"count": 4}}}` is a request; the answer is that of `Verbs.answer`. A connection may
 make many requests, one after the other; what is no request at all is answered, and ends its connection.
@@ -9,25 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from pasps.control.news import News
 from pasps.errors import AuthenticationError, BusyError, InvalidError, ProtocolError
-from pasps.topology.verbs import Verbs, refusal
-from pasps.transport import handshake
+from pasps.topology.verbs import Verbs, refusal, result_of
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
-from pasps.transport.handshake import Identity, Incarnations, Steps, shake
+from pasps.transport.handshake import Identity, Read, Write, admit, greet
 
 _log = logging.getLogger(__name__)
 
 MOST_REQUEST_BYTES = 64 << 10
+MOST_ANSWER_BYTES = 64 << 20
 MOST_CONNECTIONS = 64
 """So many are known, and answered or idle; who has been idle longest makes room for the next."""
 IDLE_SECONDS = 300.0
@@ -44,18 +43,21 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One line."""
 
     verb: str
-    arguments: dict[str, Any] = {}
+    arguments: Mapping[str, Any] = {}
+
+
+# ---- the end that answers
 
 
 class ControlSocket:
     """Made by `open` or `listen`. A client that hangs holds up its own connection and nobody else."""
 
-    def __init__(self, listening: socket.socket, verbs: Verbs, steps: Callable[[], Steps] | None = None) -> None:
-        """`steps` are those of a handshake that each connection begins with."""
+    def __init__(self, listening: socket.socket, verbs: Verbs, prove: Callable[[Read, Write], Awaitable[Identity]] | None = None) -> None:
+        """`prove` is the handshake that each connection begins with."""
         self.path = ""
         self.address: tuple[str, int] | None = None
         self._verbs = verbs
-        self._steps = steps
+        self._prove = prove
         self._connections: set[asyncio.Task[Any]] = set()
         self._answering = 0
         self._news = News()
@@ -89,9 +91,7 @@ class ControlSocket:
             OSError: the interface cannot be had.
         """
         listening = listening_socket(host, 0)
-        me = Identity(topology, DRIVER, epoch)
-        secret, nonce_bytes = token.encode(), handshake.NONCE_BYTES
-        self = cls(listening, verbs, lambda: handshake.listener(me, secret, secrets.token_bytes(nonce_bytes), Incarnations()))
+        self = cls(listening, verbs, partial(admit, Identity(topology, DRIVER, epoch), token.encode()))
         bound = listening.getsockname()
         self.address = str(bound[0]), int(bound[1])
         return self
@@ -116,8 +116,9 @@ class ControlSocket:
         assert task is not None
         self._connections.add(task)
         try:
-            if self._steps is not None:
-                await prove(self._steps(), reader, writer, GREETING_SECONDS)
+            if self._prove is not None:
+                async with asyncio.timeout(GREETING_SECONDS):
+                    await self._prove(reader.readexactly, partial(_write, writer))
             await self._serve(visitor, reader, writer)
         except (OSError, TimeoutError, AuthenticationError, ProtocolError) as error:
             _log.debug("control connection with %s: %s", visitor.address, error)
@@ -161,28 +162,69 @@ class ControlSocket:
             return None
 
 
-async def prove(steps: Steps, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
-    """Shake hands, on either side.
-
-    Raises:
-        ProtocolError, AuthenticationError: it is not who it should be.
-        ConnectionError: the other side ended the connection.
-        TimeoutError: it took too long.
-    """
-
-    async def write(data: bytes) -> None:
-        writer.write(data)
-        await writer.drain()
-
-    try:
-        async with asyncio.timeout(seconds):
-            await shake(steps, reader.readexactly, write)
-    except asyncio.IncompleteReadError as error:
-        raise ConnectionResetError("the other side ended the connection before it had proved itself") from error
-
-
 async def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
-    writer.write(msgspec.json.encode(answer) + b"\n")
     # not wait_for: before Python 3.12 it can swallow a cancellation
     async with asyncio.timeout(WRITE_SECONDS):
-        await writer.drain()
+        await _write(writer, msgspec.json.encode(answer) + b"\n")
+
+
+# ---- the end that asks
+
+
+class ControlClient:
+    """Made by `to_run` or `to_driver`. Whoever calls says how long it may take, and closes it after any error that was not answered."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, whose: str) -> None:
+        self._reader, self._writer, self._whose = reader, writer, whose
+
+    @classmethod
+    async def to_run(cls, path: str, whose: str) -> Self:
+        """To a run of this machine and this user; `whose` is its name for messages.
+
+        Raises:
+            OSError: there is no connection.
+        """
+        return cls(*await asyncio.open_unix_connection(path, limit=MOST_ANSWER_BYTES), whose)
+
+    @classmethod
+    async def to_driver(cls, address: tuple[str, int], topology: str, token: str, whose: str) -> Self:
+        """To a driver. Both prove that they have its token: who has taken the port of a driver that is gone learns nothing.
+
+        Raises:
+            OSError: there is no connection.
+            ProtocolError, AuthenticationError: somebody else listens there.
+        """
+        client = cls(*await asyncio.open_connection(*address, limit=MOST_ANSWER_BYTES), whose)
+        try:
+            read, write = client._reader.readexactly, partial(_write, client._writer)
+            await greet(Identity(topology, MASTER, 0), token.encode(), DRIVER, read, write)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    async def call(self, verb: str, arguments: Mapping[str, Any]) -> Any:
+        """The result of a verb, as JSON has it.
+
+        Raises:
+            OSError: the connection ended before there was an answer.
+            ProtocolError: what came is none.
+            PaspsError: what was answered.
+        """
+        await _write(self._writer, msgspec.json.encode(Request(verb, arguments)) + b"\n")
+        try:
+            line = await self._reader.readline()
+        except ValueError as error:
+            raise ProtocolError(f"{self._whose} answered with more than {MOST_ANSWER_BYTES} bytes") from error
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("it ended the connection before it answered")
+        return result_of(line, self._whose)
+
+    def close(self) -> None:
+        """End the connection at once. More calls do nothing."""
+        self._writer.transport.abort()
+
+
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()

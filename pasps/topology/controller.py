@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from pasps.activation import ActivationTable, brought_home, with_active, with_worker
-from pasps.api.blueprint import Blueprint
+from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launch.launcher import Launcher
 from pasps.control.decision_log import Act, Restarted
@@ -659,8 +659,8 @@ def worker_of(blueprint: Blueprint, table: ActivationTable, task: int) -> str:
     return table.components[plan.id].worker_of(task - plan.first_task)
 
 
-def check_bolt(blueprint: Blueprint, component: str) -> int:
-    """The pool of a bolt.
+def check_bolt(blueprint: Blueprint, component: str) -> ComponentPlan:
+    """That bolt.
 
     Raises:
         InvalidError: there is no such bolt.
@@ -669,7 +669,7 @@ def check_bolt(blueprint: Blueprint, component: str) -> int:
     if plan is None or plan.is_spout:
         bolts = ", ".join(name for name, p in blueprint.components.items() if not p.is_spout)
         raise InvalidError(f"expected the id of a bolt ({bolts}), got {component!r}")
-    return plan.pool
+    return plan
 
 
 def check_count(blueprint: Blueprint, component: str, count: object) -> None:
@@ -678,6 +678,4 @@ def check_count(blueprint: Blueprint, component: str, count: object) -> None:
     Raises:
         InvalidError: no such bolt, or not so many.
     """
-    pool = check_bolt(blueprint, component)
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= pool:
-        raise InvalidError(f"set_active({component!r}): expected 1 to {pool} replicas (its pool), got {count!r}")
+    check_bolt(blueprint, component).check_active(count, f"set_active({component!r})")

@@ -1,4 +1,4 @@
-"""The verbs of one topology: status, scale, activate, deactivate, kill, errors. All on its controller's event loop.
+"""What each of a topology's verbs does: status, scale, activate, deactivate, kill, errors. All on its controller's event loop.
 
 Whoever sets bolts in another way sets `scale`. `explain`, which reads the run's decisions, is added where they are kept.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
-
-from msgspec import Meta
+from typing import Any, Protocol
 
 from pasps.api.blueprint import Blueprint
 from pasps.control import decision_log
@@ -23,26 +20,11 @@ from pasps.report.run_files import Log
 from pasps.topology.controller import ErrorReport, TopologyController
 from pasps.topology.run_record import RunState
 from pasps.topology.status import Status, elastic_view, shapes
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import Activate, Activity, Deactivate, Explain, GetErrors, GetStatus, Kill, Scale, Scaled, ScaleDone, Verbs
 
-SCALE_SECONDS = 120.0
 _ERRORS_IN_STATUS = 10
 
-
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """What became of one bolt: active replicas before and after, and how many were asked for, None for auto.
-
-    `error` is why it is not as asked: the class's name and the text.
-    """
-
-    before: int
-    planned: int | None
-    after: int
-    error: tuple[str, str] | None = None
-
-
-Scale = Callable[[Mapping[str, int | None]], Awaitable[Mapping[str, Scaled]]]
+SetBolts = Callable[[Mapping[str, int | None]], Awaitable[Mapping[str, Scaled]]]
 """Sets bolts by hand, or with None releases them again; names and counts are checked before."""
 
 
@@ -70,20 +52,20 @@ class TopologyVerbs(Verbs):
         comes_back: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
-        self.scale: Scale = self._set_active
+        self.scale: SetBolts = self._set_active
         self._controller = controller
         self._standing = standing
         self._kill_run = kill
         self._comes_back = comes_back
         self._workers = len(controller.workforce.ids)
-        self.add("status", self._status)
-        self.add("scale", self._scale, SCALE_SECONDS)
-        self.add("activate", self._activate)
-        self.add("deactivate", self._deactivate)
-        self.add("kill", self._kill, None)
-        self.add("errors", self._errors)
+        self.add(GetStatus, self._status)
+        self.add(Scale, self._scale)
+        self.add(Activate, self._activate)
+        self.add(Deactivate, self._deactivate)
+        self.add(Kill, self._kill)
+        self.add(GetErrors, self._errors)
 
-    async def _status(self) -> Status:
+    async def _status(self, _: GetStatus) -> Status:
         stats = await self._controller.stats()
         return Status(
             name=self._controller.blueprint.name,
@@ -102,41 +84,42 @@ class TopologyVerbs(Verbs):
             restarts=self._controller.restarts.so_far,
         )
 
-    async def _scale(self, bolts: dict[str, int | Literal["auto"]]) -> dict[str, Any]:
+    async def _scale(self, asked: Scale) -> ScaleDone:
         """All are checked before the first is changed; one that is refused then does not stop the others."""
-        wanted = {name: None if count == "auto" else count for name, count in bolts.items()}
+        wanted = {name: None if count == "auto" else count for name, count in asked.bolts.items()}
         if not wanted:
             raise InvalidError("expected at least one bolt, for example count=4")
         for name, count in wanted.items():
-            check_scale(self._controller.blueprint, name, count, f"{name}={bolts[name]}")
+            check_scale(self._controller.blueprint, name, count, f"{name}={asked.bolts[name]}")
         done = await self.scale(wanted)
-        return {"table_version": self._controller.publisher.table.version, "bolts": dict(done)}
+        return ScaleDone(self._controller.publisher.table.version, done)
 
-    async def _activate(self) -> dict[str, str]:
+    async def _activate(self, _: Activate) -> Activity:
         return self._awaken(True)
 
-    async def _deactivate(self) -> dict[str, str]:
+    async def _deactivate(self, _: Deactivate) -> Activity:
         return self._awaken(False)
 
-    async def _kill(self, wait: Annotated[float, Meta(ge=0)] | None = None) -> Mapping[str, Any]:
-        return await self._kill_run(wait)
+    async def _kill(self, asked: Kill) -> Mapping[str, Any]:
+        return await self._kill_run(asked.wait)
 
-    async def _errors(self, limit: Annotated[int, Meta(ge=1)] = 50, component: str | None = None) -> dict[str, list[ErrorReport]]:
+    async def _errors(self, asked: GetErrors) -> dict[str, list[ErrorReport]]:
+        component = asked.component
         if component is not None and component not in self._controller.blueprint.components:
             raise InvalidError(_no_component(self._controller.blueprint, component, self._controller.blueprint.components))
         # who died of its own accord is in both
         told = dict.fromkeys([*self._controller.errors, *self._controller.losses])
         kept = [error for error in told if component in (None, error.component)]
-        return {"errors": sorted(kept, key=lambda error: error.time)[-limit:]}
+        return {"errors": sorted(kept, key=lambda error: error.time)[-asked.limit :]}
 
-    def _awaken(self, awake: bool) -> dict[str, str]:
+    def _awaken(self, awake: bool) -> Activity:
         if self._standing.state not in (RunState.RUNNING, RunState.INACTIVE):
             if self._comes_back():
-                return {"state": str(self._standing.state), "wanted": "active" if awake else "inactive"}
+                return Activity(str(self._standing.state), "active" if awake else "inactive")
             raise InvalidError(f"topology {self._controller.blueprint.name!r} is {self._standing.state}, so its spouts stay as they are")
         self._controller.set_awake(awake)
         self._standing.enter(RunState.RUNNING if awake else RunState.INACTIVE)
-        return {"state": str(self._standing.state)}
+        return Activity(str(self._standing.state))
 
     async def _set_active(self, wanted: Mapping[str, int | None]) -> dict[str, Scaled]:
         """The default of `scale`: the controller lets whoever decides know what was set by hand."""
@@ -163,11 +146,11 @@ class TopologyVerbs(Verbs):
 def add_explain(verbs: Verbs, directory: Path) -> None:
     """Add `explain`: why bolts have their replicas, by the decisions that are kept in this directory."""
 
-    async def explain(bolt: str | None = None, at: str | None = None) -> str:
+    async def explain(asked: Explain) -> str:
         records: Log[Record] = Log(directory, "decisions", decision_log.read)
-        return await asyncio.to_thread(explained, records, bolt, at)
+        return await asyncio.to_thread(explained, records, asked.bolt, asked.at)
 
-    verbs.add("explain", explain)
+    verbs.add(Explain, explain)
 
 
 def check_scale(blueprint: Blueprint, name: str, count: object, where: str) -> None:
@@ -180,8 +163,8 @@ def check_scale(blueprint: Blueprint, name: str, count: object, where: str) -> N
     plan = bolts.get(name)
     if plan is None:
         raise InvalidError(f"{where}: {_no_component(blueprint, name, bolts, 'bolt')}")
-    if count is not None and not (isinstance(count, int) and 1 <= count <= plan.pool):
-        raise InvalidError(f"{where}: expected 1 to {plan.pool} replicas of {name!r} (its pool), got {count!r}")
+    if count is not None:
+        plan.check_active(count, where)
 
 
 def _no_component(blueprint: Blueprint, name: str, known: Mapping[str, Any], what: str = "component") -> str:

@@ -1,6 +1,6 @@
 """How two processes, workers mostly, prove to each other that they hold the same secret, without sending it.
 
-Pure: generators that take and give payloads; `tcp` drives them, and `shake` does over whatever else can read and write.
+Pure: generators that take and give payloads; `tcp` drives them, and `greet` and `admit` over whatever else can read and write.
 
     dialer                                      listener
     HELLO    identity, nonce          ─────▶
@@ -15,9 +15,11 @@ It proves who opened the connection; it does not encrypt what follows.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import hmac
+import secrets
 from collections.abc import Awaitable, Callable, Generator
 from typing import Annotated, cast
 
@@ -112,13 +114,28 @@ def listener(me: Identity, secret: bytes, nonce: bytes, seen: Incarnations) -> S
     return theirs.identity, _message(WELCOME, _proof(secret, b"listener", transcript))
 
 
-async def shake(steps: Steps, read: Callable[[int], Awaitable[bytes]], write: Callable[[bytes], Awaitable[object]]) -> Identity:
-    """Take `dialer` or `listener` to its end, each payload in a frame; returns the peer. `read` gives exactly so many bytes.
+Read = Callable[[int], Awaitable[bytes]]
+"""Gives exactly so many bytes."""
+Write = Callable[[bytes], Awaitable[object]]
+
+
+async def greet(me: Identity, secret: bytes, expect: str, read: Read, write: Write) -> Identity:
+    """As `dialer`, over a connection that nobody makes again: the peer. Time is the caller's to limit.
 
     Raises:
-        ProtocolError, AuthenticationError: as they do; the peer is told.
-        Exception: what `read` and `write` raise.
+        ProtocolError, AuthenticationError: as that does; the peer is told.
+        ConnectionError: it ended the connection.
+        Exception: what else `read` and `write` raise.
     """
+    return await _shake(dialer(me, secret, secrets.token_bytes(NONCE_BYTES), Incarnations(), expect), read, write)
+
+
+async def admit(me: Identity, secret: bytes, read: Read, write: Write) -> Identity:
+    """As `listener`, and otherwise as `greet`: no incarnation is too old here."""
+    return await _shake(listener(me, secret, secrets.token_bytes(NONCE_BYTES), Incarnations()), read, write)
+
+
+async def _shake(steps: Steps, read: Read, write: Write) -> Identity:
 
     async def say(payload: bytes | None) -> None:
         if payload is not None:
@@ -140,6 +157,8 @@ async def shake(steps: Steps, read: Callable[[int], Awaitable[bytes]], write: Ca
         with contextlib.suppress(OSError):
             await say(refusal(error))
         raise
+    except asyncio.IncompleteReadError as error:
+        raise ConnectionResetError("the other side ended the connection before it had proved itself") from error
 
 
 def refusal(error: PaspsError) -> bytes:

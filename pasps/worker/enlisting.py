@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import socket
 from dataclasses import dataclass
 from functools import partial
@@ -20,10 +19,9 @@ import msgspec
 from pasps.cluster.launch.cores import usable_cores
 from pasps.control.news import News
 from pasps.errors import BrokenError, ProtocolError
-from pasps.transport import handshake
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
 from pasps.transport.frames import HEADER_BYTES, seal
-from pasps.transport.handshake import Identity, Incarnations, Steps, shake
+from pasps.transport.handshake import Identity, Write, admit, greet
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ _ENLISTING, _GATE = "enlisting", "gate"
 """In the place of a topology's name, so that nothing said here counts at the ports for data; the secret is of one topology anyhow."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class Offer(msgspec.Struct, frozen=True):
     """What a worker says of itself, beside its place and its process, which it has proved."""
 
     where: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -126,17 +124,17 @@ class Gate:
         self._news.tell()
 
     async def _shaken(self, control: socket.socket) -> Enlisted:
-        # `Incarnations` of its own each time: a process id stands for the incarnation here, and the next may well be a lower one
-        peer = await _shake(control, handshake.listener(Identity(_ENLISTING, _GATE, 0), self._secret, _nonce(), Incarnations()))
+        # a process id stands for the incarnation here, and the next may well be a lower one
+        peer = await admit(Identity(_ENLISTING, _GATE, 0), self._secret, partial(_exactly, control), _writing(control))
         size = int.from_bytes(await _exactly(control, HEADER_BYTES), "big")
         if size > _MOST_REQUEST_BYTES:
             raise ProtocolError(f"request of {size} bytes: expected at most {_MOST_REQUEST_BYTES}")
         said = await _exactly(control, size)
         try:
-            request = msgspec.json.decode(said, type=Request)
+            offer = msgspec.json.decode(said, type=Offer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ProtocolError(f"place {peer.worker}: expected a request, got {said[:60]!r}") from error
-        return Enlisted(peer.worker, request.where, peer.incarnation, request.cores, control)
+        return Enlisted(peer.worker, offer.where, peer.incarnation, offer.cores, control)
 
 
 def enlist(address: tuple[str, int], secret: bytes, place: str) -> socket.socket:
@@ -167,13 +165,14 @@ def enlist(address: tuple[str, int], secret: bytes, place: str) -> socket.socket
 
 async def _enlist(control: socket.socket, secret: bytes, place: str) -> None:
     async with asyncio.timeout(ENLIST_SECONDS):
-        await _shake(control, handshake.dialer(Identity(_ENLISTING, place, os.getpid()), secret, _nonce(), Incarnations(), _GATE))
-        said = msgspec.json.encode(Request((socket.gethostname(), os.getcwd()), usable_cores()))
-        await asyncio.get_running_loop().sock_sendall(control, seal(bytearray(HEADER_BYTES) + said))
+        write = _writing(control)
+        await greet(Identity(_ENLISTING, place, os.getpid()), secret, _GATE, partial(_exactly, control), write)
+        said = msgspec.json.encode(Offer((socket.gethostname(), os.getcwd()), usable_cores()))
+        await write(bytes(seal(bytearray(HEADER_BYTES) + said)))
 
 
-async def _shake(control: socket.socket, steps: Steps) -> Identity:
-    return await shake(steps, partial(_exactly, control), partial(asyncio.get_running_loop().sock_sendall, control))
+def _writing(control: socket.socket) -> Write:
+    return partial(asyncio.get_running_loop().sock_sendall, control)
 
 
 async def _exactly(control: socket.socket, size: int) -> bytes:
@@ -185,7 +184,3 @@ async def _exactly(control: socket.socket, size: int) -> bytes:
             raise ConnectionResetError("it ended the connection in the middle of a handshake")
         data += part
     return bytes(data)
-
-
-def _nonce() -> bytes:
-    return secrets.token_bytes(handshake.NONCE_BYTES)

@@ -28,7 +28,7 @@ from pasps.testing.memory_store import MemoryStore, MemoryTree
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.process_identity import started
 from pasps.topology.run_record import host
-from pasps.topology.verbs import Verbs, json_ready
+from pasps.topology.verbs import Activate, GetLogs, GetStatus, Verbs, json_ready
 from tests.unit.cli.builders import status
 from tests.unit.cluster.master.bench import StandInPrepared
 
@@ -69,18 +69,19 @@ class Driver:
     def _verbs(self) -> Verbs:
         verbs, name = Verbs(), self._name
 
-        async def told() -> Any:
+        async def told(_: GetStatus) -> Any:
             return {**json_ready(status()), "name": name}
 
-        async def logs(worker: str | None = None, lines: int = 100, offset: int | None = None) -> Any:
-            return {"worker": worker, "host": "node-1", "text": f"{worker} wrote\n", "offset": 9}
+        async def logs(asked: GetLogs) -> Any:
+            return {"worker": asked.worker, "host": "node-1", "text": f"{asked.worker} wrote\n", "offset": 9}
 
-        async def activate() -> Any:
+        async def activate(_: Activate) -> Any:
             await self._say(state="running")
             return {"state": "running"}
 
-        for verb, function in (("status", told), ("logs", logs), ("activate", activate)):
-            verbs.add(verb, function)
+        verbs.add(GetStatus, told)
+        verbs.add(GetLogs, logs)
+        verbs.add(Activate, activate)
         return verbs
 
     async def _say(self, **changes: Any) -> None:

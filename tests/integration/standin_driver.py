@@ -17,7 +17,7 @@ from pasps.cluster.store.submission import Desired, DriverRecord, desired_of, dr
 from pasps.cluster.store.zookeeper_store import open_store
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.run_record import host
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import Activate, Deactivate, GetStatus, Kill, Verbs
 
 BEHAVIOUR = "test.behaviour"
 STARTED = "started.txt"
@@ -44,10 +44,10 @@ class StandIn:
             return 3
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._epoch)
         verbs = Verbs()
-        verbs.add("status", self._status)
-        verbs.add("kill", self._kill, None)
-        verbs.add("activate", self._status)
-        verbs.add("deactivate", self._status)
+        verbs.add(GetStatus, self._status)
+        verbs.add(Kill, self._kill)
+        verbs.add(Activate, self._status)
+        verbs.add(Deactivate, self._status)
         self._door = await ControlSocket.listen("127.0.0.1", verbs, self._name, self._epoch, self._secrets.door)
         for path in (layout.topology(self._name), layout.driver(self._name)):
             self._store.watch(path, self._changed.set)
@@ -70,12 +70,12 @@ class StandIn:
                 await self._say("ended")
                 return 0
 
-    async def _status(self) -> dict[str, Any]:
+    async def _status(self, _: object) -> dict[str, Any]:
         return {"epoch": self._epoch, "pid": os.getpid(), "desired": (await self._desired()).state}
 
-    async def _kill(self, wait: float | None = None) -> dict[str, Any]:
+    async def _kill(self, asked: Kill) -> dict[str, Any]:
         self._changed.set()
-        return {"acked": self._epoch, "wait": wait}
+        return {"acked": self._epoch, "wait": asked.wait}
 
     async def _desired(self) -> Desired:
         entry = await self._store.read(layout.topology(self._name))

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
-from pasps.cli.asking.master_client import ClusterAddress, MasterClient
 from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.wanted import WantedCluster
+from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
 from tests.integration import finish_topologies, topologies

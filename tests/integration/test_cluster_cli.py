@@ -151,7 +151,9 @@ def test_one_that_cannot_answer_says_why(master: Master, state: str, code: int, 
 def test_scale_activate_and_deactivate_are_passed_on(master: Master, capsys: Shown) -> None:
     scaled = {"before": 2, "planned": 4, "after": 4, "error": None}
     master.verbs.update(
-        scale=lambda _: {"bolts": {"doubled": scaled}}, deactivate=lambda _: {"state": "inactive"}, activate=lambda _: {"state": "running"}
+        scale=lambda _: {"table_version": 7, "bolts": {"doubled": scaled}},
+        deactivate=lambda _: {"state": "inactive"},
+        activate=lambda _: {"state": "running"},
     )
     assert main(["scale", "doubling", "doubled=4"]) == main(["deactivate"]) == main(["activate", "--json"]) == exit_codes.OK
     assert capsys.readouterr().out == 'doubled: 2 -> 4 active\ndoubling is inactive\n{"state": "running"}\n'

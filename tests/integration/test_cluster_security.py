@@ -143,7 +143,9 @@ def test_no_secret_is_on_a_command_line_or_in_the_environment_of_a_topologys_cod
             assert not [secret for secret in secrets if secret in words], found
             seen += bool(words)
     assert seen > 8
-    driver = psutil.Process(client_of(cluster).topology(NAME).driver["pid"])
+    shown = client_of(cluster).topology(NAME).driver
+    assert shown is not None
+    driver = psutil.Process(shown.pid)
     for process in (driver, *workers(cluster)):
         environment = Path(f"/proc/{process.pid}/environ").read_bytes()
         assert not [secret for secret in secrets if secret.encode() in environment], process

@@ -36,7 +36,7 @@ def test_two_run_and_a_third_waits_for_room(cluster: DevCluster, tmp_path: Path)
         if name != "third":
             wait_for(lambda name=name: state_of(cluster, name) == "running", f"{name} to run")  # type: ignore[misc]
     wait_for(lambda: state_of(cluster, "third") == "waiting", "the third to wait")
-    drivers = {client.topology(name).driver["pid"] for name in names}
+    drivers = {driver.pid for name in names if (driver := client.topology(name).driver)}
     assert drivers <= {process.pid for process in waiting(cluster.home)}, "they got ready while their packages were checked"
     detail = client.topology("third").detail or ""
     assert detail.startswith("0 of 4 workers have a place; it waits for Spark, which was asked for 2 executors of 2 cores"), detail

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,11 +14,10 @@ import pytest
 from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError
 from pasps.topology import control_socket
-from pasps.topology.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket, prove
-from pasps.topology.verbs import Verbs
-from pasps.transport import handshake
+from pasps.topology.control_socket import DRIVER, MASTER, MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket
+from pasps.topology.verbs import Verb, Verbs
 from pasps.transport.entrance import MOST_INSIDE
-from pasps.transport.handshake import Identity, Incarnations
+from pasps.transport.handshake import Identity, greet
 
 pytestmark = pytest.mark.integration
 
@@ -30,17 +28,21 @@ TOKEN = driver_token("secret", "words", EPOCH)
 ADD = {"verb": "add"}
 
 
+class Add(Verb[int], frozen=True):
+    name = "add"
+
+
 class Bench:
     """`add` counts how often it was called."""
 
     def __init__(self) -> None:
         self.count = 0
         self.verbs = Verbs()
-        self.verbs.add("add", self._add)
+        self.verbs.add(Add, self._add)
         self.socket: ControlSocket
         self.opened: list[Streams] = []
 
-    async def _add(self) -> int:
+    async def _add(self, _: Add) -> int:
         self.count += 1
         return self.count
 
@@ -50,10 +52,13 @@ class Bench:
         return self.opened[-1]
 
     async def greeted(self, token: str = TOKEN, topology: str = "words") -> Streams:
-        streams = await self.connect()
-        me = Identity(topology, MASTER, 0)
-        await prove(handshake.dialer(me, token.encode(), secrets.token_bytes(32), Incarnations(), DRIVER), *streams, 10.0)
-        return streams
+        reader, writer = await self.connect()
+
+        async def write(data: bytes) -> None:
+            writer.write(data)
+
+        await greet(Identity(topology, MASTER, 0), token.encode(), DRIVER, reader.readexactly, write)
+        return reader, writer
 
 
 @asynccontextmanager

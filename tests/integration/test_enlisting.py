@@ -14,7 +14,7 @@ import pytest
 from pasps.errors import AuthenticationError, BrokenError
 from pasps.transport import handshake
 from pasps.transport.entrance import MOST_INSIDE
-from pasps.transport.handshake import Identity, Incarnations, shake
+from pasps.transport.handshake import Identity, Incarnations, greet
 from pasps.worker import enlisting
 from pasps.worker.enlisting import Gate
 from tests.integration.gate_bench import PATIENCE, SECRET, Bench, run
@@ -48,8 +48,7 @@ async def proved(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], sec
     async def write(data: bytes) -> None:
         writer.write(data)
 
-    steps = handshake.dialer(Identity("enlisting", "w0", 7), secret, secrets.token_bytes(32), Incarnations(), "gate")
-    await shake(steps, reader.readexactly, write)
+    await greet(Identity("enlisting", "w0", 7), secret, "gate", reader.readexactly, write)
 
 
 async def passes(one: socket.socket, other: socket.socket) -> None:

@@ -195,7 +195,7 @@ def test_wrong_calls_change_nothing(tmp_path: Path) -> None:
         running = cluster.submit(Chain, name="one", config=config(tmp_path, total=1000, rate=2000))
         version = running.stats().table_version
         for component, count, message in [
-            ("work", 7, r"expected 1 to 6 replicas \(its pool\), got 7"),
+            ("work", 7, r"expected 1 to 6 replicas of 'work' \(its pool\), got 7"),
             ("work", 0, "expected 1 to 6"),
             ("work", True, "expected 1 to 6"),
             ("work", 2.0, "expected 1 to 6"),

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.asking.http_exchange import LostError
-from pasps.cli.asking.master_client import ClusterAddress, EndedTopology, MasterAwayError, MasterClient, RefusedTokenError, Submitted
-from pasps.cli.exit_codes import NotRunningError
+from pasps.cli import exit_codes
+from pasps.cluster.master.client import ClusterAddress, MasterAwayError, MasterClient, RefusedTokenError
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.http_exchange import LostError
+from pasps.cluster.master.records import EndedTopology, Submitted
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError, TopologyError
 from tests.integration.fake_master import TOKEN, Master, RefusalError, nobody, serving
 
@@ -32,13 +34,13 @@ def test_topologies_come_as_records(master: Master) -> None:
     master.add("a-first", "waiting", "2 more places", driver=None, workers=None)
     first, second = client(master.url).topologies()
     assert (first.name, first.state, first.detail, first.workers, first.process) == ("a-first", "waiting", "2 more places", None, "-")
-    assert (second.name, second.process, second.desired["state"]) == ("counting", "41 on node-1", "active")
+    assert (second.name, second.process, second.desired.state) == ("counting", "41 on node-1", "active")
     assert client(master.url + "/").topology("counting") == second
 
 
 def test_those_that_ended_come_the_oldest_first(master: Master) -> None:
     master.ended = [{"name": "b", "submitted": 1.0, "ended": 9.0, "summary": {"left": {}}}, {"name": "a", "submitted": 1.0, "ended": 2.0}]
-    assert client(master.url).ended() == [EndedTopology("a", 2.0, 1.0), EndedTopology("b", 9.0, 1.0, {"left": {}})]
+    assert client(master.url).ended() == [EndedTopology("a", 1.0, 2.0), EndedTopology("b", 1.0, 9.0, {"left": {}})]
 
 
 def test_a_verb_is_passed_on_with_its_arguments(master: Master) -> None:
@@ -48,8 +50,9 @@ def test_a_verb_is_passed_on_with_its_arguments(master: Master) -> None:
 
 
 def test_names_are_quoted(master: Master) -> None:
-    with pytest.raises(NotRunningError, match="there is no topology"):
+    with pytest.raises(UnknownTopologyError, match="there is no topology") as caught:
         client(master.url).topology("a/../b?c")
+    assert exit_codes.code_of(caught.value) == exit_codes.NOT_RUNNING
     assert master.paths() == ["GET /v1/topologies/a%2F..%2Fb%3Fc"]
 
 
@@ -173,7 +176,7 @@ def test_a_token_that_is_missing_or_wrong_is_said(master: Master) -> None:
 @pytest.mark.parametrize(
     ("refusal", "kind"),
     [
-        (RefusalError(404, "InvalidError", "it is not there"), NotRunningError),
+        (RefusalError(404, "InvalidError", "it is not there"), UnknownTopologyError),
         (RefusalError(422, "TopologyError", "it cannot run"), TopologyError),
         (RefusalError(422, "RefusedPackageError", "it is none"), InvalidError),
         (RefusalError(409, "BusyError", "somebody else does"), BusyError),

@@ -21,7 +21,7 @@ from pasps.cluster.store.submission import Submission
 from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError, BrokenError, BusyError, TimeoutExpiredError
 from pasps.topology.control_socket import ControlSocket
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import Verb, Verbs
 from tests.integration.master_process import TOPOLOGY, package
 from tests.integration.running import until
 
@@ -31,22 +31,37 @@ EPOCH = 3
 TOKEN = driver_token("t0ken", "counting", EPOCH)
 
 
-async def _echo(value: int = 1) -> dict[str, int]:
-    return {"value": value}
+class Echo(Verb[dict[str, int]], frozen=True):
+    name = "echo"
+
+    value: int = 1
 
 
-async def _busy() -> None:
+class Busy(Verb[None], frozen=True):
+    name = "busy"
+
+
+class Sleepy(Verb[None], frozen=True):
+    name = "sleepy"
+
+
+async def _echo(asked: Echo) -> dict[str, int]:
+    return {"value": asked.value}
+
+
+async def _busy(_: Busy) -> None:
     raise BusyError("not now")
 
 
-async def _sleepy() -> None:
+async def _sleepy(_: Sleepy) -> None:
     await asyncio.sleep(30)
 
 
 def verbs() -> Verbs:
     made = Verbs()
-    for name, function in (("echo", _echo), ("busy", _busy), ("sleepy", _sleepy)):
-        made.add(name, function)
+    made.add(Echo, _echo)
+    made.add(Busy, _busy)
+    made.add(Sleepy, _sleepy)
     return made
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.master_client import MasterAwayError
 from pasps.cli.main import call, parsed
+from pasps.cluster.master.client import MasterAwayError
 from pasps.errors import ConfigError, InvalidError
 from tests.integration.fake_master import Master, RefusalError, known_master, nobody
 

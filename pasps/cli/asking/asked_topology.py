@@ -5,28 +5,28 @@ Blocks its caller, never longer than it said. `which_run` finds it, the commands
 
 from __future__ import annotations
 
-import base64
-import socket
+import asyncio
 import threading
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
-import msgspec
-
-from pasps.cli.asking.http_exchange import LostError
-from pasps.cli.asking.master_client import ANSWER_SECONDS, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
-from pasps.clock import Clock, Deadline, SystemClock
+from pasps.cluster.master.client import ANSWER_SECONDS, MasterClient
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.http_exchange import LostError
+from pasps.cluster.master.records import TopologyView
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
+from pasps.topology.control_socket import ControlClient
 from pasps.topology.run_directory import SUMMARY_NAME
 from pasps.topology.run_list import KnownRun, run_in
 from pasps.topology.run_record import RunState
-from pasps.topology.verbs import result_of
+from pasps.topology.verbs import KNOWN, GetFile, GetFiles, RunFile, Verb, answer_of, arguments_of
+
+_R = TypeVar("_R")
 
 
 class EndedMeanwhileError(BrokenError):
@@ -66,9 +66,13 @@ class AskedTopology(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
+def ask(topology: AskedTopology, verb: Verb[_R]) -> _R:
+    """The answer, which is waited for as long as that verb is given. Raises as its `call` does, and ProtocolError when it is none."""
+    return answer_of(verb, topology.call(verb.name, arguments_of(verb), verb.patience), f"topology {topology.name!r}")
+
+
 # ---- of this machine
 
-_MOST_ANSWER_BYTES = 64 << 20
 _WAIT_SECONDS, _MOST_WAITS = 0.05, 100
 
 
@@ -77,26 +81,27 @@ class LocalTopology:
 
     passing: tuple[type[PaspsError], ...] = ()
 
-    def __init__(self, run: KnownRun, clock: Clock | None = None) -> None:
+    def __init__(self, run: KnownRun) -> None:
         self.known = run
         self.name = run.record.name
         self.place = str(run.directory)
-        self._clock = clock or SystemClock()
-        self._socket: socket.socket | None = None
+        self._runner: asyncio.Runner | None = None
+        self._client: ControlClient | None = None
 
     def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """See `AskedTopology`."""
-        deadline = Deadline(self._clock, seconds)
-        request = msgspec.json.encode({"verb": verb, "arguments": dict(arguments or {})}) + b"\n"
+        self._runner = self._runner or asyncio.Runner()
         try:
-            answer = self._exchange(request, deadline)
+            return self._runner.run(self._called(verb, arguments or {}, seconds))
         except TimeoutError as late:
             self.close()  # the answer may come still, and must not be taken for the next one
             raise TimeoutExpiredError(f"{self._whose()} did not answer {verb!r} within {seconds:g} s: it is busy or stopped") from late
         except OSError as error:
             self.close()
             raise EndedMeanwhileError(f"{self._whose()} cannot be reached, it has probably just ended: {error}") from error
-        return result_of(answer, self._whose())
+        except ProtocolError:
+            self.close()  # nor may the rest of what was no answer
+            raise
 
     def wait_until_over(self) -> None:
         """See `AskedTopology`: the socket closes, and its process ends, a moment after it has answered."""
@@ -115,10 +120,12 @@ class LocalTopology:
 
     def close(self) -> None:
         """End the connection; the next call makes another. More calls do nothing."""
-        connection, self._socket = self._socket, None
-        if connection is not None:
-            with suppress(OSError):
-                connection.close()
+        client, self._client = self._client, None
+        runner, self._runner = self._runner, None
+        if client is not None:
+            client.close()
+        if runner is not None:
+            runner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -126,33 +133,15 @@ class LocalTopology:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _exchange(self, request: bytes, deadline: Deadline) -> bytes:
-        if self._socket is None:
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._socket.settimeout(_left(deadline))
-            self._socket.connect(self.known.record.socket)
-        self._socket.settimeout(_left(deadline))
-        self._socket.sendall(request)
-        answer = bytearray()
-        while not answer.endswith(b"\n"):
-            if len(answer) > _MOST_ANSWER_BYTES:
-                raise ProtocolError(f"{self._whose()} answered with more than {_MOST_ANSWER_BYTES} bytes")
-            self._socket.settimeout(_left(deadline))
-            part = self._socket.recv(1 << 18)
-            if not part:
-                raise ConnectionResetError("it closed the connection")
-            answer += part
-        return bytes(answer)
+    async def _called(self, verb: str, arguments: Mapping[str, Any], seconds: float | None) -> Any:
+        async with asyncio.timeout(seconds):
+            await asyncio.sleep(0)  # without any time nothing is begun
+            if self._client is None:
+                self._client = await ControlClient.to_run(self.known.record.socket, self._whose())
+            return await self._client.call(verb, arguments)
 
     def _whose(self) -> str:
         return f"topology {self.name!r} (process {self.known.record.pid})"
-
-
-def _left(deadline: Deadline) -> float | None:
-    left = deadline.remaining()
-    if left == 0.0:
-        raise TimeoutError
-    return left
 
 
 def how_it_ended(run: KnownRun) -> str:
@@ -165,9 +154,6 @@ def how_it_ended(run: KnownRun) -> str:
 
 
 # ---- of a cluster
-
-_IN_ANY_STATE = ("activate", "deactivate", "kill")
-"""What the masters keep as an intent, also of a topology that does not run yet."""
 
 
 class ClusterTopology:
@@ -184,12 +170,12 @@ class ClusterTopology:
 
     def call(self, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """See `AskedTopology`."""
-        if not self._was_asked and verb not in _IN_ANY_STATE:
+        if not self._was_asked and not KNOWN.get(verb, Verb).is_kept:
             self._check_it_can_answer()
         self._was_asked = True
         try:
             return self.client.call(self.name, verb, arguments, seconds)
-        except NotRunningError as gone:
+        except UnknownTopologyError as gone:
             raise EndedMeanwhileError(f"topology {self.name!r} has just ended: {gone}") from gone
         except LostError as lost:
             if verb != "kill":
@@ -206,9 +192,7 @@ class ClusterTopology:
             ended = [view for view in self.client.ended() if view.name == self.name]
         except PaspsError as error:
             return f"it ended; more is not known: {error}"
-        if not ended or ended[-1].ended is None:
-            return "it ended"
-        return f"it ended at {moment(ended[-1].ended)}"
+        return f"it ended at {moment(ended[-1].ended)}" if ended else "it ended"
 
     def __enter__(self) -> Self:
         return self
@@ -233,7 +217,6 @@ class ClusterTopology:
 
 # ---- the files that it keeps of itself where its driver runs
 
-PART_SECONDS = 60.0
 _MOST_PART_BYTES = 16 << 20
 _TRIES = 3
 
@@ -255,27 +238,20 @@ def fetch_run_files(topology: ClusterTopology, directory: Path) -> None:
                 raise
 
 
-def _listed(topology: ClusterTopology) -> dict[str, Mapping[str, int]]:
-    told = topology.call("files", seconds=PART_SECONDS)
-    files = told.get("files") if isinstance(told, Mapping) else None
-    if not isinstance(files, Mapping) or not all(_is_file(about) for about in files.values()):
-        raise ProtocolError(f"topology {topology.name!r} answered `files` with something else: {told!r:.200}")
+def _listed(topology: ClusterTopology) -> Mapping[str, RunFile]:
+    files = ask(topology, GetFiles()).files
     for name in files:
         # it comes from another machine, and is to stay in this directory
         if not name or name.startswith(".") or Path(name).name != name or "\0" in name:
             raise ProtocolError(f"topology {topology.name!r} has a file {name!r}; expected a plain name")
-    return dict(files)
+    return files
 
 
-def _is_file(about: Any) -> bool:
-    return isinstance(about, Mapping) and all(isinstance(about.get(name), int) for name in ("id", "bytes"))
-
-
-def _fetch(topology: ClusterTopology, about: Mapping[str, int], target: Path) -> None:
+def _fetch(topology: ClusterTopology, about: RunFile, target: Path) -> None:
     try:
         with target.open("wb") as file:
-            while file.tell() < about["bytes"]:
-                part = _part(topology, about["id"], file.tell())
+            while file.tell() < about.bytes:
+                part = _part(topology, about.id, file.tell())
                 if not part:  # it has become shorter
                     return
                 file.write(part)
@@ -284,12 +260,12 @@ def _fetch(topology: ClusterTopology, about: Mapping[str, int], target: Path) ->
 
 
 def _part(topology: ClusterTopology, id: int, offset: int) -> bytes:
-    told = topology.call("file", {"id": id, "offset": offset}, PART_SECONDS)
+    told = ask(topology, GetFile(id, offset))
     try:
         unpacking = zlib.decompressobj()
-        part = unpacking.decompress(base64.b64decode(told["content"], validate=True), _MOST_PART_BYTES)
+        part = unpacking.decompress(told.content, _MOST_PART_BYTES)
         if not unpacking.eof:
             raise ValueError(f"expected a part of at most {_MOST_PART_BYTES} bytes")
         return part
-    except (KeyError, TypeError, ValueError, zlib.error) as error:  # what is no base64 is a ValueError
+    except (ValueError, zlib.error) as error:
         raise ProtocolError(f"topology {topology.name!r} answered `file` with something else: {error}") from error

@@ -17,10 +17,11 @@ from pathlib import Path
 import msgspec
 
 from pasps.cli.asking.asked_topology import AskedTopology, ClusterTopology, LocalTopology, fetch_run_files, how_it_ended
-from pasps.cli.asking.master_client import ClusterAddress, EndedTopology, MasterClient, TopologyView
 from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.words import moment
 from pasps.cluster.dev.processes import ProcessRef
+from pasps.cluster.master.client import ClusterAddress, MasterClient
+from pasps.cluster.master.records import EndedTopology, TopologyView
 from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BusyError, InvalidError, PaspsError
 from pasps.topology.run_list import KnownRun, base_directory, known_runs, run_in
@@ -282,7 +283,7 @@ def _rank(one: KnownRun | TopologyView | EndedTopology) -> tuple[bool, float]:
         case TopologyView():
             return not one.is_over, one.submitted
         case EndedTopology():
-            return False, one.submitted or 0.0
+            return False, one.submitted
     return not one.state.over, one.record.started
 
 
@@ -296,12 +297,11 @@ def _left_of(ended: EndedTopology, url: str, here: Sequence[KnownRun]) -> KnownR
     with suppress(InvalidError):
         run = run_in(Path(directory))
         # the same path may be somebody else's here
-        if directory and run.record.name == ended.name and run.record.started >= (ended.submitted or 0.0):
+        if directory and run.record.name == ended.name and run.record.started >= ended.submitted:
             return run
-    when = "" if ended.ended is None else f" at {moment(ended.ended)}"
     where = f"what it left is in {directory} on its driver's machine" if directory else "it left nothing"
     older = f"; for the older run of this machine give its directory {here[-1].directory}" if here else ""
-    raise InvalidError(f"topology {ended.name!r} ended in the cluster at {url}{when}, and {where}{older}")
+    raise InvalidError(f"topology {ended.name!r} ended in the cluster at {url} at {moment(ended.ended)}, and {where}{older}")
 
 
 def no_run() -> InvalidError:

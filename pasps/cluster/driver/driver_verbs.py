@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
-
-from msgspec import Meta
 
 from pasps.errors import BusyError, PaspsError
 from pasps.topology.controller import TopologyController
 from pasps.topology.topology_verbs import add_explain
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import FilePart, GetFile, GetFiles, GetLogs, LogPart, RunFile, RunFiles, Verbs
 
 PART_BYTES = 1 << 20
 """Of a file in one answer, before it is compressed; the files of a long run are hundreds of megabytes."""
-LINES = 100
-
-Lines = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 def add_driver_verbs(verbs: Verbs, controller: TopologyController, directory: Path) -> None:
     """Add them; `directory` is that of the run."""
 
-    async def logs(worker: str | None = None, lines: Lines = LINES, offset: Annotated[int, Meta(ge=0)] | None = None) -> dict[str, Any]:
-        if worker is not None:
-            found = await controller.workforce.read_log(worker, offset, lines)
-            return {"worker": worker, "host": controller.workforce.hosts().get(worker, ""), "text": found.text, "offset": found.offset}
-        parts = await asyncio.gather(*(_part(controller, name, lines) for name in controller.workforce.ids))
-        return {"worker": None, "host": "", "text": "".join(parts), "offset": 0}
+    async def logs(asked: GetLogs) -> LogPart:
+        if asked.worker is not None:
+            found = await controller.workforce.read_log(asked.worker, asked.offset, asked.lines)
+            return LogPart(asked.worker, controller.workforce.hosts().get(asked.worker, ""), found.text, found.offset)
+        parts = await asyncio.gather(*(_part(controller, name, asked.lines) for name in controller.workforce.ids))
+        return LogPart(None, "", "".join(parts), 0)
 
-    async def files() -> dict[str, dict[str, dict[str, int]]]:
-        return {"files": await asyncio.to_thread(_files, directory)}
+    async def files(_: GetFiles) -> RunFiles:
+        return RunFiles(await asyncio.to_thread(_files, directory))
 
-    async def file(id: int, offset: Annotated[int, Meta(ge=0)] = 0) -> dict[str, Any]:
-        return await asyncio.to_thread(_part_of_file, directory, id, offset)
+    async def file(asked: GetFile) -> FilePart:
+        return await asyncio.to_thread(_part_of_file, directory, asked.id, asked.offset)
 
-    verbs.add("logs", logs)
-    verbs.add("files", files)
-    verbs.add("file", file)
+    verbs.add(GetLogs, logs)
+    verbs.add(GetFiles, files)
+    verbs.add(GetFile, file)
     add_explain(verbs, directory)
 
 
@@ -59,16 +52,16 @@ def _of_run(directory: Path) -> Iterator[Path]:
     return (path for path in sorted(directory.iterdir()) if path.suffix in (".json", ".jsonl") and path.is_file())
 
 
-def _files(directory: Path) -> dict[str, dict[str, int]]:
+def _files(directory: Path) -> dict[str, RunFile]:
     found = {}
     for path in _of_run(directory):
         with suppress(FileNotFoundError):
             about = path.stat()
-            found[path.name] = {"id": about.st_ino, "bytes": about.st_size}
+            found[path.name] = RunFile(about.st_ino, about.st_size)
     return found
 
 
-def _part_of_file(directory: Path, id: int, offset: int) -> dict[str, Any]:
+def _part_of_file(directory: Path, id: int, offset: int) -> FilePart:
     """A part that is quickly written and read, however long the run. By its number, for a log gets another name when it is full.
 
     Raises:
@@ -81,5 +74,5 @@ def _part_of_file(directory: Path, id: int, offset: int) -> dict[str, Any]:
             if about.st_ino == id and offset <= about.st_size:
                 source.seek(offset)
                 data = source.read(PART_BYTES)
-                return {"content": base64.b64encode(zlib.compress(data, 1)).decode(), "offset": offset + len(data)}
+                return FilePart(zlib.compress(data, 1), offset + len(data))
     raise BusyError(f"file {id} of the run is not there any more; ask for its files again")

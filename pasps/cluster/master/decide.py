@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from pasps.cluster.master.found import Found
+from pasps.cluster.master.records import OVER_STATES
 
 NOT_STARTED_CODE = 3
 """A driver ends with it when its topology cannot be started, and could not be by another one."""
-OVER_STATES = frozenset({"ended", "failed"})
 
 SILENT_SECONDS = 10.0
 """So long a driver that is not registered and cannot be asked may still be there: a session of the store."""

@@ -1,29 +1,22 @@
-"""Asks a topology's driver, over its control port: a handshake, a line of JSON out, a line of JSON in. One connection for each request."""
+"""Asks a topology's driver over its control port. One connection for each request."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-
-import msgspec
 
 from pasps.cluster.master.decide import Contact
 from pasps.cluster.master.failures import DriverUnreachableError
 from pasps.cluster.store.submission import DriverRecord
 from pasps.cluster.store.tokens import driver_token
 from pasps.errors import AuthenticationError, BusyError, PaspsError, ProtocolError, TimeoutExpiredError
-from pasps.topology.control_socket import DRIVER, MASTER, prove
-from pasps.topology.verbs import result_of
-from pasps.transport import handshake
-from pasps.transport.handshake import Identity, Incarnations
+from pasps.topology.control_socket import ControlClient
 
 CONNECT_SECONDS = 3.0
 ASK_SECONDS = 1.5
-MOST_ANSWER_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +46,8 @@ async def call(door: Door, verb: str, arguments: Mapping[str, Any], seconds: flo
     """
     limit = asyncio.timeout(seconds)
     try:
-        async with limit, _opened(door, CONNECT_SECONDS) as (reader, writer):
-            return await _exchange(door, reader, writer, verb, arguments)
+        async with limit, _opened(door, CONNECT_SECONDS) as client:
+            return await client.call(verb, arguments)
     except TimeoutError as late:
         if not limit.expired():
             raise DriverUnreachableError(f"no connection to {_where(door)} within {CONNECT_SECONDS:g} s") from late
@@ -78,29 +71,13 @@ async def ask(door: Door, seconds: float = ASK_SECONDS) -> Contact:
 
 
 @asynccontextmanager
-async def _opened(door: Door, seconds: float) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def _opened(door: Door, seconds: float) -> AsyncIterator[ControlClient]:
     async with asyncio.timeout(seconds):
-        reader, writer = await asyncio.open_connection(*door.address, limit=MOST_ANSWER_BYTES)
+        client = await ControlClient.to_driver(door.address, door.topology, door.token, _where(door))
     try:
-        me = Identity(door.topology, MASTER, 0)
-        steps = handshake.dialer(me, door.token.encode(), secrets.token_bytes(handshake.NONCE_BYTES), Incarnations(), DRIVER)
-        # both sides do: who has taken the port of a driver that is gone learns nothing
-        await prove(steps, reader, writer, seconds)
-        yield reader, writer
+        yield client
     finally:
-        writer.transport.abort()
-
-
-async def _exchange(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verb: str, arguments: Mapping[str, Any]) -> Any:
-    writer.write(msgspec.json.encode({"verb": verb, "arguments": dict(arguments)}) + b"\n")
-    await writer.drain()
-    try:
-        line = await reader.readline()
-    except ValueError as error:
-        raise ProtocolError(f"{_where(door)} answered with more than {MOST_ANSWER_BYTES} bytes") from error
-    if not line.endswith(b"\n"):
-        raise ConnectionResetError("it ended the connection before it answered")
-    return result_of(line, _where(door))
+        client.close()
 
 
 def _where(door: Door) -> str:

@@ -13,7 +13,7 @@ from pasps.clock import Clock
 from pasps.cluster.master import records
 from pasps.cluster.master.found import Found
 from pasps.cluster.master.packages import Packages
-from pasps.cluster.master.records import Ended, Launch, decoded, ended_of
+from pasps.cluster.master.records import EndedTopology, Launch, decoded, ended_of
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import ConflictError, Store
 from pasps.cluster.store.submission import NOT_UNDERSTOOD
@@ -35,7 +35,7 @@ class Endings:
         4. Remove it. 5. Forget the oldest that ended. Doing it again does no harm. False: it is to be looked at again."""
         epoch = found.newest or await self._take_epoch(found)
         submitted = found.submission.submitted if found.submission else 0.0
-        ended = Ended(found.name, submitted, self._clock.wall(), await self._summary(found.name))
+        ended = EndedTopology(found.name, submitted, self._clock.wall(), await self._summary(found.name))
         await self._store.write(layout.ended(found.name, epoch), records.encoded(ended))
         if found.submission is not None and found.submission.package:
             await self._packages.remove(found.submission.package)
@@ -63,7 +63,7 @@ class Endings:
         _log.info("topology %s was changed while it was finished: it is looked at again", found.name)
         return False
 
-    async def ended(self) -> list[Ended]:
+    async def ended(self) -> list[EndedTopology]:
         """Those that are over, the newest first."""
         return [record for _, record in await self._all()]
 
@@ -96,16 +96,16 @@ class Endings:
             _log.warning("the summary is lost: %s", error)
             return None
 
-    async def _all(self) -> list[tuple[str, Ended]]:
+    async def _all(self) -> list[tuple[str, EndedTopology]]:
         paths = [f"{layout.ENDED}/{entry}" for entry in await self._store.children(layout.ENDED)]
         found = await asyncio.gather(*map(self._read, paths))
         known = [(path, record) for path, record in zip(paths, found, strict=True) if record is not None]
         return sorted(known, key=lambda pair: pair[1].ended, reverse=True)
 
-    async def _read(self, path: str) -> Ended | None:
+    async def _read(self, path: str) -> EndedTopology | None:
         entry = await self._store.read(path)
         try:
-            return None if entry is None else msgspec.json.decode(entry.value, type=Ended)
+            return None if entry is None else msgspec.json.decode(entry.value, type=EndedTopology)
         except NOT_UNDERSTOOD as error:
             _log.warning("%s cannot be read: %s", path, error)
             return None

@@ -6,11 +6,7 @@ from pasps.errors import BrokenError, BusyError, InvalidError
 
 
 class UnknownTopologyError(InvalidError):
-    """No topology has this name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"there is no topology {name[:100]!r}; `pasps list` shows all of them")
+    """No topology has this name. A client is told the same by the status of an answer."""
 
 
 class TooLargeError(InvalidError):
@@ -35,3 +31,8 @@ class RefusedPackageError(InvalidError):
     def __init__(self, kind: str, text: str) -> None:
         self.kind = kind
         super().__init__(text)
+
+
+def unknown_topology(name: str) -> UnknownTopologyError:
+    """What is said of a name that no topology has."""
+    return UnknownTopologyError(f"there is no topology {name[:100]!r}; `pasps list` shows all of them")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from pasps.cluster.master.failures import NotLeadingError, UnknownTopologyError
+from pasps.cluster.master.failures import NotLeadingError, unknown_topology
 from pasps.cluster.master.found import Found, find
 from pasps.cluster.master.locks import Locks
 from pasps.cluster.master.names import is_name
@@ -35,7 +35,7 @@ class Intents:
         """
         found = await find(self._store, name, self._signing) if is_name(name) else None
         if found is None or not is_there(found):
-            raise UnknownTopologyError(name)
+            raise unknown_topology(name)
         return found
 
     async def change(self, name: str, change: Callable[[Desired], Desired]) -> None:
@@ -87,13 +87,13 @@ class Intents:
         desired = not_killed(name, desired_of(value, layout.topology(name)))
         submission = signed_submission(value, layout.topology(name), submission_key(self._signing, name))
         if submission is None:
-            raise UnknownTopologyError(name)
+            raise unknown_topology(name)
         return change(submission), desired, version
 
     async def _entry(self, name: str) -> tuple[bytes, int]:
         entry = await self._store.read(layout.topology(name)) if is_name(name) else None
         if entry is None or not entry.value:
-            raise UnknownTopologyError(name)
+            raise unknown_topology(name)
         return entry.value, entry.version
 
     async def _write(self, name: str, value: bytes, version: int) -> bool:

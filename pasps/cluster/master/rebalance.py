@@ -6,7 +6,7 @@ A topology that runs must not be ended for what cannot be started, so nothing is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,10 @@ from pasps.cluster.master.intents import TRIES, Intents
 from pasps.cluster.master.locks import Locks
 from pasps.cluster.master.package_check import Check
 from pasps.cluster.master.packages import Packages
+from pasps.cluster.master.records import Rebalance
 from pasps.cluster.store.contract import Store
 from pasps.cluster.store.submission import Submission
 from pasps.errors import BusyError, InvalidError
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance:
-    """What a restart is to change. `workers` None: as before; `pools` are added to those before; `wait` bounds the draining."""
-
-    workers: int | None = None
-    pools: Mapping[str, int] | None = None
-    wait: float | None = None
 
 
 class Rebalances:
@@ -50,12 +42,12 @@ class Rebalances:
 
         def change(submission: Submission) -> Submission:
             workers = submission.workers if wanted.workers is None else wanted.workers
-            return replace(submission, workers=workers, pools={**submission.pools, **(wanted.pools or {})})
+            return replace(submission, workers=workers, pools={**submission.pools, **wanted.pools})
 
         async with self._turns.of(name):
             for _ in range(TRIES):
                 changed = await self._intents.restart_with(name, change)
-                await self._check_pools(name, wanted.pools or {})
+                await self._check_pools(name, wanted.pools)
                 await self._check(Path(await self._packages.local(changed.package)), self._scratch, changed)
                 if await self._intents.restart(name, change, changed, wanted.wait):
                     return

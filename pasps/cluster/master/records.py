@@ -1,21 +1,27 @@
-"""What only masters write into the store, and where: their own presence, the starts of drivers, and topologies that are over."""
+"""What masters alone write into the store, and where; and what they and their clients tell each other over HTTP.
+
+`client` reads what `app` writes, and the other way round, by the same records. Loads nothing of what a master does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from pasps.cluster.store.layout import ENDED, topology
-from pasps.cluster.store.submission import NOT_UNDERSTOOD
+from pasps.cluster.store.submission import NOT_UNDERSTOOD, Desired
+from pasps.config import MOST_WORKERS
 from pasps.errors import InvalidError
 
 _T = TypeVar("_T")
 
 MEMBERS = "/masters/members"
 LAUNCHES = "/launches"
+
+# ---- in the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,11 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A topology that is over. Times are seconds since the epoch; `summary` is what its driver wrote, None when it could not."""
+class EndedTopology:
+    """One that is over, in the store and over HTTP. Times are seconds since the epoch.
+
+    `summary` is that of `pasps run --json` as its driver wrote it, None when it could not.
+    """
 
     name: str
     submitted: float
@@ -77,7 +86,7 @@ def ended_of(name: str, entries: list[str]) -> list[str]:
     return [f"{ENDED}/{entry}" for entry in entries if entry.rpartition("-")[0] == name]
 
 
-def encoded(record: Member | Launch | Ended) -> bytes:
+def encoded(record: Member | Launch | EndedTopology) -> bytes:
     """As the store keeps it."""
     return msgspec.json.encode(record)
 
@@ -92,3 +101,78 @@ def decoded(value: bytes, kind: type[_T], where: str) -> _T:
         return msgspec.json.decode(value, type=kind)
     except NOT_UNDERSTOOD as error:
         raise InvalidError(f"{where}: expected a {kind.__name__}, got {value[:80]!r}: {error}") from error
+
+
+# ---- over HTTP
+
+OVER_STATES = frozenset({"ended", "failed"})
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverView:
+    """What the newest driver of a topology says of itself; `policy` is None until it has said who decides on replicas."""
+
+    epoch: int
+    host: str
+    pid: int
+    address: tuple[str, int] | None = None
+    state: str = "starting"
+    detail: str = ""
+    at: float = 0.0
+    policy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyView:
+    """One that was submitted. `state` is what its driver says, "starting" before it says anything, "lost" when it is not there, "failed"
+    when it cannot be started; `detail` says what it waits for, or why it failed.
+
+    `workers` None: as many as its file says. `submitted` is seconds since the epoch. `driver` is None before there is one.
+    """
+
+    name: str
+    state: str
+    detail: str = ""
+    workers: int | None = None
+    pools: Mapping[str, int] = field(default_factory=dict)
+    submitted: float = 0.0
+    epoch: int = 0
+    driver: DriverView | None = None
+    desired: Desired = field(default_factory=Desired)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.state in OVER_STATES
+
+    @property
+    def host(self) -> str:
+        """Where its driver runs; empty when it has none."""
+        return "" if self.driver is None else self.driver.host
+
+    @property
+    def policy(self) -> str | None:
+        """Who decides on its replicas; None when its driver has not said yet."""
+        return None if self.driver is None else self.driver.policy
+
+    @property
+    def process(self) -> str:
+        """Where its driver runs, for people."""
+        return "-" if self.driver is None else f"{self.driver.pid} on {self.driver.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of a package. `workers` None: as many as the cluster gives by default."""
+
+    name: str
+    workers: int | None = None
+
+
+class Rebalance(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a restart is to change. `workers` None: as before; `pools` are added to those before; `wait` bounds the draining."""
+
+    workers: _AtLeastOne | None = None
+    pools: dict[str, _AtLeastOne] = {}
+    wait: Annotated[float, msgspec.Meta(ge=0)] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -23,6 +23,7 @@ from pasps.cluster.master.leadership import Leadership, misfit
 from pasps.cluster.master.names import check_name
 from pasps.cluster.master.package_check import Check, Checked, submission_in
 from pasps.cluster.master.packages import Packages
+from pasps.cluster.master.records import Submitted
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import Desired, Submission, kept, signed_submission
@@ -30,14 +31,6 @@ from pasps.cluster.store.tokens import submission_key
 from pasps.errors import BusyError, InvalidError
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """What became of a package. `workers` None: as many as the cluster gives by default."""
-
-    name: str
-    workers: int | None
 
 
 class Submissions:

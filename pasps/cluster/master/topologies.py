@@ -18,18 +18,18 @@ from pasps.cluster.master.failures import DriverUnreachableError, NotLeadingErro
 from pasps.cluster.master.found import Found, find
 from pasps.cluster.master.intents import Intents, is_there, not_killed
 from pasps.cluster.master.reconciler import Reconciler
-from pasps.cluster.master.views import TopologyView, state_of, view
+from pasps.cluster.master.records import TopologyView
+from pasps.cluster.master.views import state_of, view
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
 from pasps.cluster.store.tokens import submission_key
 from pasps.errors import InvalidError, PaspsError, TimeoutExpiredError
 from pasps.topology.run_record import DRAIN_SECONDS
+from pasps.topology.verbs import HOP_SECONDS, KNOWN, Activate, Deactivate, Kill, Verb, arguments_of, made
 
 _log = logging.getLogger(__name__)
 
-VERB_SECONDS = {"scale": 125.0}
-OTHER_SECONDS = 35.0
 KILL_GRACE_SECONDS = 30.0
 _LOOK_SECONDS = 0.5
 
@@ -71,33 +71,34 @@ class Topologies:
             DriverUnreachableError: its driver cannot be asked now.
             PaspsError: what the driver answered.
         """
-        found = await self._intents.find(name)
-        if verb == "kill":
-            return await self.kill(found, arguments)
-        if verb in ("activate", "deactivate"):
-            state = "active" if verb == "activate" else "inactive"
+        found, kind = await self._intents.find(name), KNOWN.get(verb, Verb)
+        if kind is Kill:
+            return await self.kill(found, made(Kill, arguments))
+        seconds = (kind.seconds or 0.0) + HOP_SECONDS
+        if kind in (Activate, Deactivate):
+            state = "active" if kind is Activate else "inactive"
             await self._intents.change(name, lambda desired: replace(not_killed(name, desired), state=state))
             try:
-                done = await self._pass(found, verb, arguments, OTHER_SECONDS)
+                done = await self._pass(found, verb, arguments, seconds)
                 if "wanted" not in done:
                     return done
             except DriverUnreachableError as error:
                 _log.debug("topology %s: %s was not passed on: %s", name, verb, error)
             # it is kept, and done by whichever driver runs next
             return {"state": (await self.one(name)).state, "wanted": state}
-        return await self._pass(found, verb, arguments, VERB_SECONDS.get(verb, OTHER_SECONDS))
+        return await self._pass(found, verb, arguments, seconds)
 
-    async def kill(self, found: Found, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def kill(self, found: Found, asked: Kill) -> Mapping[str, Any] | None:
         """Have it drained and ended, and wait until it is over; the summary, None when its driver could not write one.
 
         Raises:
             TimeoutExpiredError: it is still draining; it ends all the same.
         """
-        wait = _seconds(arguments)
+        wait = asked.wait
         await self._intents.change(found.name, lambda desired: replace(desired, state="killed", wait=wait))
         deadline = Deadline(self._clock, (DRAIN_SECONDS if wait is None else wait) + KILL_GRACE_SECONDS)
         try:
-            told = await self._pass(found, "kill", {"wait": wait}, deadline.remaining() or 0.0)
+            told = await self._pass(found, asked.name, arguments_of(asked), deadline.remaining() or 0.0)
         except PaspsError as error:
             # the driver reads the intent too; what counts is that it ends
             _log.debug("topology %s: kill was not passed on: %s", found.name, error)
@@ -153,10 +154,3 @@ class Topologies:
             return False
         except InvalidError:
             return submitted != 0.0
-
-
-def _seconds(arguments: Mapping[str, Any]) -> float | None:
-    wait = arguments.get("wait")
-    if set(arguments) - {"wait"} or not (wait is None or (isinstance(wait, int | float) and not isinstance(wait, bool) and wait >= 0)):
-        raise InvalidError(f"verb 'kill': expected {{\"wait\": seconds or null}}, got {dict(arguments)!r:.100}")
-    return None if wait is None else float(wait)

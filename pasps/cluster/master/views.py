@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from pasps.cluster.master.decide import OVER_STATES, OwnDriver, Track
+from pasps.cluster.master.decide import OwnDriver, Track
 from pasps.cluster.master.found import Found
-from pasps.cluster.store.submission import Desired, DriverRecord
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyView:
-    """One topology. `state` is what its driver says, "starting" before it says anything, "lost" when it is not there, "failed" when it
-    cannot be started; `workers` None: as many as its file says. `submitted` is seconds since the epoch.
-    """
-
-    name: str
-    state: str
-    detail: str
-    workers: int | None
-    submitted: float
-    epoch: int
-    driver: DriverRecord | None
-    desired: Desired
-    pools: Mapping[str, int]
+from pasps.cluster.master.records import OVER_STATES, DriverView, TopologyView
+from pasps.cluster.store.submission import DriverRecord
 
 
 def view(found: Found, own: OwnDriver | None, track: Track, now: float) -> TopologyView:
     """What the leader shows."""
     state, detail = state_of(found, own, track, now)
-    submission = found.submission
+    submission, driver = found.submission, found.newest_record
     return TopologyView(
         name=found.name,
         state=state,
@@ -39,10 +19,14 @@ def view(found: Found, own: OwnDriver | None, track: Track, now: float) -> Topol
         workers=submission.workers if submission else None,
         submitted=submission.submitted if submission else 0.0,
         epoch=found.newest,
-        driver=found.newest_record,
+        driver=None if driver is None else _driver_view(driver),
         desired=found.desired,
         pools=submission.pools if submission else {},
     )
+
+
+def _driver_view(said: DriverRecord) -> DriverView:
+    return DriverView(said.epoch, said.host, said.pid, said.address, said.state, said.detail, said.at, said.policy or None)
 
 
 def state_of(found: Found, own: OwnDriver | None, track: Track, now: float) -> tuple[str, str]:
@@ -76,30 +60,3 @@ def _about_next(own: OwnDriver | None, record: DriverRecord | None, track: Track
 def _when(track: Track, now: float) -> str:
     wait = max(0.0, track.not_before - now)
     return f"in {wait:.1f} s" if wait else "now"
-
-
-def as_json(shown: TopologyView) -> dict[str, Any]:
-    """As the API answers it."""
-    driver = shown.driver
-    return {
-        "name": shown.name,
-        "state": shown.state,
-        "detail": shown.detail,
-        "workers": shown.workers,
-        "pools": dict(shown.pools),
-        "submitted": shown.submitted,
-        "epoch": shown.epoch,
-        "driver": None
-        if driver is None
-        else {
-            "epoch": driver.epoch,
-            "host": driver.host,
-            "pid": driver.pid,
-            "address": list(driver.address) if driver.address else None,
-            "state": driver.state,
-            "detail": driver.detail,
-            "at": driver.at,
-            "policy": driver.policy or None,
-        },
-        "desired": {"state": shown.desired.state, "wait": shown.desired.wait, "restart": shown.desired.restart},
-    }

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 import pytest
 
 from pasps.cli.asking.asked_topology import EndedMeanwhileError, LocalTopology
 from pasps.errors import InvalidError, ProtocolError, TimeoutExpiredError
+from pasps.topology import control_socket
 from tests.unit.cli.builders import known_run
 
 OK = b'{"ok": true, "result": {"n": 1}}\n'
@@ -21,15 +24,21 @@ class Served(Protocol):
     def __call__(self, answers: Sequence[bytes], /) -> LocalTopology: ...
 
 
+@contextmanager
+def listening_at() -> Iterator[tuple[str, socket.socket]]:
+    """A socket where a run would have its own."""
+    with tempfile.TemporaryDirectory(prefix="pasps-test-") as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        path = os.path.join(place, "control.sock")
+        listening.bind(path)
+        listening.listen()
+        yield path, listening
+
+
 @pytest.fixture
 def serving() -> Iterator[Served]:
     """Starts one that gives these answers, one to a request, and then closes the connection."""
     with ExitStack() as stack:
-        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="pasps-test-"))
-        path = os.path.join(place, "control.sock")
-        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        listening.bind(path)
-        listening.listen()
+        path, listening = stack.enter_context(listening_at())
 
         def serve(answers: Sequence[bytes]) -> None:
             connection, _ = listening.accept()
@@ -65,6 +74,25 @@ def test_what_is_no_answer_is_said_to_be_none(serving: Served, answer: bytes) ->
         serving([answer]).call("status")
 
 
+def test_the_rest_of_what_is_no_answer_is_not_taken_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_socket, "MOST_ANSWER_BYTES", 60)
+    with listening_at() as (path, listening):
+
+        def serve() -> None:
+            for answer in (b"x" * 100 + b"\n" + b'{"ok": true, "result": "of before"}\n', OK):
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(1 << 10)
+                    connection.sendall(answer)
+
+        with ThreadPoolExecutor(1) as pool, LocalTopology(known_run(socket=path)) as client:
+            done = pool.submit(serve)
+            with pytest.raises(ProtocolError, match="answered with more than 60 bytes"):
+                client.call("status")
+            assert client.call("status") == {"n": 1}
+            done.result()
+
+
 def test_a_run_that_ends_before_it_answers_is_told_from_one_that_is_slow(serving: Served) -> None:
     with pytest.raises(EndedMeanwhileError, match="cannot be reached, it has probably just ended"):
         serving([b'{"ok"']).call("status")
@@ -73,6 +101,24 @@ def test_a_run_that_ends_before_it_answers_is_told_from_one_that_is_slow(serving
 def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
     with pytest.raises(EndedMeanwhileError, match="No such file"):
         LocalTopology(known_run()).call("status")
+
+
+def test_ctrl_c_ends_the_wait_for_an_answer() -> None:
+    with listening_at() as (path, listening):
+
+        def interrupt() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1 << 10)
+                os.kill(os.getpid(), signal.SIGINT)
+                assert connection.recv(1) == b"", "its connection ends with it"
+
+        with ThreadPoolExecutor(1) as pool, LocalTopology(known_run(socket=path)) as client:
+            done = pool.submit(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                client.call("kill", seconds=None)
+            client.close()
+            done.result()
 
 
 def test_when_the_time_is_over_it_says_so(serving: Served) -> None:

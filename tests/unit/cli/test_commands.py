@@ -15,12 +15,12 @@ from pasps.cli import exit_codes
 from pasps.cli.list import list_lines, run_object
 from pasps.cli.main import COMMANDS, main
 from pasps.cli.status import errors_text, status_text
-from pasps.cli.verbs import SCALE_SECONDS, kill_text, scale_of, scaled_code, scaled_lines
+from pasps.cli.verbs import kill_text, scale_of, scaled_code, scaled_lines
 from pasps.control.decision_log import Restarts
 from pasps.errors import InvalidError
 from pasps.metrics import Latency
-from pasps.topology import topology_verbs
 from pasps.topology.run_record import RunState, write_json
+from pasps.topology.verbs import HOP_SECONDS, KNOWN, Scaled, ScaleDone
 from tests.unit.cli.builders import known_run, report, status
 
 OPTIONAL = {"predictor", "predictor train", "report"}
@@ -142,24 +142,23 @@ def test_what_is_no_scale_is_refused(words: list[str]) -> None:
         scale_of(words)
 
 
-def bolt(before: int, planned: int | None, after: int, error: tuple[str, str] | None = None) -> dict[str, Any]:
-    return {"before": before, "planned": planned, "after": after, "error": error}
-
-
 def test_each_bolt_is_told() -> None:
-    done = {"bolts": {"a": bolt(2, 4, 4), "b": bolt(3, 3, 3), "c": bolt(3, None, 3), "d": bolt(1, 2, 1, ("UnmovableError", "no"))}}
-    assert scaled_lines(done) == [
+    bolts = {"a": Scaled(2, 4, 4), "b": Scaled(3, 3, 3), "c": Scaled(3, None, 3), "d": Scaled(1, 2, 1, ("UnmovableError", "no"))}
+    assert scaled_lines(ScaleDone(7, bolts)) == [
         "a: 2 -> 4 active", "b: 3 active, as before", "c: 3 active, the policy decides from now on", "d: 1 active, not as asked: no",
     ]  # fmt: skip
 
 
-def test_a_topology_answers_a_scale_before_it_is_given_up() -> None:
-    assert SCALE_SECONDS > topology_verbs.SCALE_SECONDS
+def test_a_topology_answers_a_scale_before_it_is_given_up_by_a_master_and_by_the_command() -> None:
+    scale = KNOWN["scale"]
+    assert scale.seconds is not None
+    assert scale.patience is not None
+    assert scale.patience > scale.seconds + HOP_SECONDS > scale.seconds
 
 
 @pytest.mark.parametrize(("error", "code"), [(None, 0), (("UnmovableError", ""), 2), (("TimeoutExpiredError", ""), 7)])
 def test_the_exit_code_of_a_scale_is_that_of_what_was_refused(error: tuple[str, str] | None, code: int) -> None:
-    assert scaled_code({"bolts": {"a": bolt(1, 2, 2), "b": bolt(1, 2, 1, error)}}) == code
+    assert scaled_code(ScaleDone(7, {"a": Scaled(1, 2, 2), "b": Scaled(1, 2, 1, error)})) == code
 
 
 # ---- kill and errors

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cli.asking.master_client import ClusterAddress
 from pasps.cli.asking.which_run import cluster_file, development_cluster, find_cluster, the_cluster
+from pasps.cluster.master.client import ClusterAddress
 from pasps.errors import InvalidError
 from pasps.topology.process_identity import started
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pasps.cli.asking.master_client import EndedTopology, TopologyView, read
 from pasps.cli.asking.which_run import choose_past, choose_view
 from pasps.cli.exit_codes import NotRunningError
+from pasps.cluster.master.client import read
+from pasps.cluster.master.records import EndedTopology, TopologyView
 from pasps.errors import InvalidError, ProtocolError
 from pasps.topology.run_record import RunState
 from tests.unit.cli.builders import known_run

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.asking.master_client import ClusterAddress, MasterAwayError, MasterClient, TopologyView
-from pasps.cli.exit_codes import NotRunningError
 from pasps.cli.submit import Start, follow_start
+from pasps.cluster.master.client import ClusterAddress, MasterAwayError, MasterClient
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.records import TopologyView
 from pasps.errors import PaspsError, ProtocolError
 from pasps.testing.clock import FakeClock
 
@@ -89,7 +90,7 @@ def test_a_master_may_go_away_and_come_back() -> None:
 
 
 def test_one_that_is_gone_has_ended() -> None:
-    assert followed(("starting", ""), NotRunningError("no"))[0] == Start("counting", "gone", "")
+    assert followed(("starting", ""), UnknownTopologyError("no"))[0] == Start("counting", "gone", "")
 
 
 def test_what_will_not_pass_is_raised() -> None:

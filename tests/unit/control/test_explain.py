@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from pasps.control.decision_log import BY_HAND, Act, Outcome, Record
 from pasps.control.execution_times import execution_times
@@ -283,7 +284,7 @@ def test_a_bolt_that_blocks_its_workers_is_told_so_once_with_the_cure(bolt: str 
     given = record(12, {"sentiment": 2, "store": 1})
     assert given.situation is not None
     interval = given.situation.interval
-    bolts = {**interval.bolts, "sentiment": replace(interval.bolts["sentiment"], blocks=True)}
+    bolts = {**interval.bolts, "sentiment": structs.replace(interval.bolts["sentiment"], blocks=True)}
     known = execution_times(replace(interval, bolts=bolts), Estimates(), {})[0]
     seen = replace(given.situation, estimates=replace(given.situation.estimates, execution=known))
     notes = tuple(f"{name}: {time.note}" for name, time in known.items() if time.note)

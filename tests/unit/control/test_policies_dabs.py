@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pasps.control.plan import BoltPlan, Clamp, Plan
 from pasps.control.policies.dabs import POLICY, Options, plan, usable_cpu
@@ -167,8 +168,8 @@ def test_a_bolt_that_waits_needs_no_cpu(waits: dict[str, Any]) -> None:
     """Of its CPU nothing is known, and nobody holds it up: a replica does what its time allows, one call at a time or several."""
     of = shape(bolt("o1", "s", pool=40), bolt("o2", "o1", pool=40, **waits))
     now = example(2)
-    blocking = replace(now.interval, bolts={**now.interval.bolts, "o2": replace(now.interval.bolts["o2"], blocks=not waits)})
-    replicas = {**now.replicas, "o2": {index: replace(each, cpu=None) for index, each in now.replicas["o2"].items()}}
+    blocking = replace(now.interval, bolts={**now.interval.bolts, "o2": structs.replace(now.interval.bolts["o2"], blocks=not waits)})
+    replicas = {**now.replicas, "o2": {index: structs.replace(each, cpu=None) for index, each in now.replicas["o2"].items()}}
     planned = plan(replace(now, shape=of, interval=blocking, replicas=replicas), EXAMPLE).bolts["o2"]
     at_a_time = waits.get("concurrency", 1)
     each = " x 2 at a time = 2,500" if at_a_time == 2 else " = 1,250"

@@ -11,9 +11,23 @@ from typing import Any
 import pytest
 
 from pasps.topology.control_socket import MOST_CONNECTIONS, MOST_REQUEST_BYTES, ControlSocket
-from pasps.topology.verbs import Verbs
+from pasps.topology.verbs import Verb, Verbs
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Echo(Verb[str], frozen=True):
+    name = "echo"
+
+    word: str
+
+
+class Wait(Verb[str], frozen=True):
+    name = "wait"
+
+
+class Flood(Verb[str], frozen=True):
+    name = "flood"
 
 
 class Table(Verbs):
@@ -22,18 +36,18 @@ class Table(Verbs):
     def __init__(self) -> None:
         super().__init__()
         self.let = asyncio.Event()
-        self.add("echo", self._echo)
-        self.add("wait", self._wait)
-        self.add("flood", self._flood)
+        self.add(Echo, self._echo)
+        self.add(Wait, self._wait)
+        self.add(Flood, self._flood)
 
-    async def _echo(self, word: str) -> str:
-        return word
+    async def _echo(self, asked: Echo) -> str:
+        return asked.word
 
-    async def _wait(self) -> str:
+    async def _wait(self, _: Wait) -> str:
         await self.let.wait()
         return "let"
 
-    async def _flood(self) -> str:
+    async def _flood(self, _: Flood) -> str:
         return "x" * (8 << 20)
 
 

@@ -20,7 +20,8 @@ from pasps.errors import InvalidError
 from pasps.topology.elastic import ElasticConfig
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
-from pasps.topology.topology_verbs import Scaled, TopologyVerbs
+from pasps.topology.topology_verbs import TopologyVerbs
+from pasps.topology.verbs import Scaled
 from tests.unit.cli.builders import Doubled, report
 from tests.unit.in_process import InProcessTopology, rounds
 

@@ -4,15 +4,31 @@ import asyncio
 import inspect
 import logging
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pytest
-from msgspec import Meta
 
 from pasps import errors
-from pasps.errors import BrokenError, InvalidError, PaspsError, TimeoutExpiredError, UnmovableError
+from pasps.errors import BrokenError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError, UnmovableError
 from pasps.metrics import Histogram
-from pasps.topology.verbs import Verbs, error_of, refusal
+from pasps.topology.verbs import (
+    KNOWN,
+    Activate,
+    Activity,
+    GetFile,
+    GetLogs,
+    Kill,
+    LogPart,
+    Scale,
+    Verb,
+    Verbs,
+    answer_of,
+    arguments_of,
+    error_of,
+    json_ready,
+    made,
+    refusal,
+)
 
 
 @dataclass(frozen=True)
@@ -21,39 +37,71 @@ class Point:
     by_number: dict[int, float]
 
 
-async def kill(wait: Annotated[float, Meta(ge=0)] | None = None) -> float | None:
-    return wait
+class Resize(Verb[Any], frozen=True):
+    name = "scale"
+
+    bolts: dict[str, int | Literal["auto"]]
+    hard: bool = False
 
 
-async def scale(bolts: dict[str, int | Literal["auto"]], hard: bool = False) -> Any:
-    return {"bolts": bolts, "hard": hard}
+class Look(Verb[Any], frozen=True):
+    name = "look"
 
 
-async def look() -> Any:
+class Broken(Verb[None], frozen=True):
+    name = "broken"
+
+
+class Opaque(Verb[Any], frozen=True):
+    name = "opaque"
+
+
+class Sleepy(Verb[None], frozen=True):
+    name = "sleepy"
+    seconds = 0.0
+
+
+class Late(Verb[None], frozen=True):
+    name = "late"
+
+
+async def kill(asked: Kill) -> float | None:
+    return asked.wait
+
+
+async def scale(asked: Resize) -> Any:
+    return {"bolts": asked.bolts, "hard": asked.hard}
+
+
+async def look(_: Look) -> Any:
     return Point(1, {2: 0.5}), Histogram({3: 4}, 0.25)
 
 
-async def broken() -> None:
+async def broken(_: Broken) -> None:
     raise KeyError("oops")
 
 
-async def opaque() -> Any:
+async def opaque(_: Opaque) -> Any:
     return object()
 
 
-async def sleepy() -> None:
+async def sleepy(_: Sleepy) -> None:
     await asyncio.Event().wait()
 
 
-async def late() -> None:
+async def late(_: Late) -> None:
     raise TimeoutExpiredError("not confirmed")
 
 
 def verbs() -> Verbs:
     made = Verbs()
-    for function in (kill, scale, look, broken, opaque, late):
-        made.add(function.__name__, function)
-    made.add("sleepy", sleepy, seconds=0.0)
+    made.add(Kill, kill)
+    made.add(Resize, scale)
+    made.add(Look, look)
+    made.add(Broken, broken)
+    made.add(Opaque, opaque)
+    made.add(Late, late)
+    made.add(Sleepy, sleepy)
     return made
 
 
@@ -114,9 +162,36 @@ def test_answers_tell_errors_and_never_raise(caplog: pytest.LogCaptureFixture) -
     assert "Traceback" in caplog.text
 
 
+ASKED = [Scale({"a": 3, "b": "auto"}), Kill(), Kill(2.5), GetLogs("w0", offset=7), GetFile(3), Activate()]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=repr)
+def test_a_request_arrives_as_it_was_made_and_says_no_more_than_it_has_to(asked: Verb[Any]) -> None:
+    told = arguments_of(asked)
+    assert made(KNOWN[asked.name], told) == asked
+    assert None not in told.values()
+
+
+def test_an_answer_arrives_as_it_was_given() -> None:
+    part = LogPart("w0", "node-1", "a\nb", 4)
+    assert answer_of(GetLogs("w0"), json_ready(part), "topology 'a'") == part
+    assert answer_of(Activate(), {"state": "running"}, "topology 'a'") == Activity("running")
+    assert json_ready(Activity("running")) == {"state": "running"}
+    assert answer_of(Kill(), None, "topology 'a'") is None
+
+
+WHOLE = {"worker": "w0", "host": "h", "text": "a", "offset": 4}
+
+
+@pytest.mark.parametrize("told", [None, [], {}, {**WHOLE, "text": 3}, {name: WHOLE[name] for name in ("worker", "host", "text")}])
+def test_what_is_no_answer_to_that_is_the_fault_of_who_gave_it(told: Any) -> None:
+    with pytest.raises(ProtocolError, match=r"^topology 'a' answered `logs` with something else: "):
+        answer_of(GetLogs(), told, "topology 'a'")
+
+
 def test_a_name_has_one_meaning() -> None:
     with pytest.raises(InvalidError, match="there is a verb 'kill' already"):
-        verbs().add("kill", look)
+        verbs().add(Kill, kill)
 
 
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, PaspsError)]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from pasps.errors import AuthenticationError, PaspsError, ProtocolError, TopologyError
 from pasps.transport import handshake
-from pasps.transport.handshake import Identity, Incarnations, Steps, dialer, listener, refusal
+from pasps.transport.handshake import Identity, Incarnations, Steps, admit, dialer, greet, listener, refusal
 
 ONE = Identity("wc", "one", 3)
 TWO = Identity("wc", "two", 5)
@@ -203,3 +205,53 @@ def test_garbage_is_one_of_our_errors(payload: bytes) -> None:
     next(listening)
     with pytest.raises(PaspsError):
         listening.send(payload)
+
+
+# ---- over a connection that is made once
+
+
+async def met(secret: bytes = SECRET, expect: str = "two", incarnation: int = 3) -> list[Identity | BaseException]:
+    """What becomes of who greets, and of who admits."""
+    to_one, to_two = asyncio.StreamReader(), asyncio.StreamReader()
+
+    async def write_to(reader: asyncio.StreamReader, data: bytes) -> None:
+        reader.feed_data(data)
+
+    greeting = greet(Identity("wc", "one", incarnation), secret, expect, to_one.readexactly, partial(write_to, to_two))
+    return await asyncio.gather(greeting, admit(TWO, SECRET, to_two.readexactly, partial(write_to, to_one)), return_exceptions=True)
+
+
+def test_who_greets_and_who_admits_know_each_other_then_as_often_as_it_is_made() -> None:
+    assert asyncio.run(met()) == [TWO, ONE]
+    assert asyncio.run(met(incarnation=2)) == [TWO, Identity("wc", "one", 2)], "none is too old"
+
+
+def test_who_has_another_secret_is_told_so_and_not_admitted() -> None:
+    greeted, admitted = asyncio.run(met(secret=b"t" * 32))
+    assert isinstance(greeted, AuthenticationError)
+    assert "peer refused: " in str(greeted)
+    assert isinstance(admitted, AuthenticationError)
+
+
+def test_who_finds_somebody_else_says_so_and_proves_nothing() -> None:
+    greeted, admitted = asyncio.run(met(expect="three"))
+    assert isinstance(greeted, AuthenticationError)
+    assert "expected worker 'three' at this address" in str(greeted)
+    assert isinstance(admitted, AuthenticationError)
+    assert "peer refused: " in str(admitted)
+
+
+@pytest.mark.parametrize("said", [b"", b"\0", b"\0\0\0\x40", b"\0\0\0\x40PASPS"])
+def test_a_connection_that_ends_in_the_middle_is_lost(said: bytes) -> None:
+    async def body() -> None:
+        reader = asyncio.StreamReader()
+        reader.feed_data(said)
+        reader.feed_eof()
+
+        async def write(data: bytes) -> None:
+            raise AssertionError("nothing is said to who has not greeted")
+
+        with pytest.raises(ConnectionResetError, match="before it had proved itself"):
+            await admit(TWO, SECRET, reader.readexactly, write)
+
+    asyncio.run(body())

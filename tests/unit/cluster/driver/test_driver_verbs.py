@@ -12,7 +12,7 @@ import pytest
 
 from pasps.cli.asking.asked_topology import ClusterTopology, fetch_run_files
 from pasps.cluster.driver import driver_verbs
-from pasps.cluster.driver.driver_verbs import LINES, PART_BYTES, add_driver_verbs
+from pasps.cluster.driver.driver_verbs import PART_BYTES, add_driver_verbs
 from pasps.control import decision_log
 from pasps.control.decision_log import Record
 from pasps.control.explain import NOTHING
@@ -61,7 +61,7 @@ def test_the_log_of_one_worker_comes_with_its_host_and_where_to_go_on(tmp_path: 
     bench = Bench(tmp_path)
     assert bench.call("logs", worker="w1", offset=3) == {"worker": "w1", "host": "there", "text": "said by w1\n", "offset": 17}
     bench.call("logs", worker="w1", lines=5)
-    assert bench.launcher.asked_logs == [("w1", 3, LINES), ("w1", None, 5)]
+    assert bench.launcher.asked_logs == [("w1", 3, 100), ("w1", None, 5)]
 
 
 def test_without_a_worker_the_logs_of_all_come_and_who_is_not_there_keeps_nothing_back(tmp_path: Path) -> None:

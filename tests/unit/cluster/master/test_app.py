@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.master import app, body
+from pasps.cluster.master import app
 from pasps.testing.memory_store import MemoryTree
 from tests.unit.cluster.master.bench import TOKEN, bench, settled
 
@@ -103,9 +103,9 @@ def test_a_body_that_is_no_json_or_too_long_is_refused(tmp_path: Path, monkeypat
             await one.submit()
             for content in (b"{", b"[]", b"\xff", b'{"workers": 0}', b'{"pools": {"count": 0}}', b'{"wait": -1}', b'{"workres": 1}'):
                 assert (await one.ask("POST", "/v1/topologies/counting/rebalance", content)).error[:2] == (422, "InvalidError")
-            long = b" " * (body.MOST_JSON_BYTES + 1)
+            long = b" " * (app.MOST_JSON_BYTES + 1)
             assert (await one.ask("POST", "/v1/topologies/counting/verbs/status", long)).error[:2] == (413, "InvalidError")
-            monkeypatch.setattr(app, "save", lambda request, path: body.save(request, path, 100))
+            monkeypatch.setattr(app, "MOST_PACKAGE_BYTES", 100)
             assert (await one.submit("other")).error[0] == 413
             assert list(one.master.parts.incoming.iterdir()) == []
 

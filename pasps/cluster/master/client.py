@@ -1,4 +1,7 @@
-"""Asks the masters of a cluster over HTTP, and what they tell of topologies. Blocks its caller, never longer than it said."""
+"""Asks the masters of a cluster over HTTP. Blocks its caller, never longer than it said.
+
+What it is told comes as the records of which `app` made it.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from pasps.cli.asking.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
-from pasps.cli.exit_codes import NotRunningError
 from pasps.clock import Clock, SystemClock
+from pasps.cluster.master.failures import UnknownTopologyError
+from pasps.cluster.master.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
+from pasps.cluster.master.records import EndedTopology, Rebalance, Submitted, TopologyView
 from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
 from pasps.topology.verbs import error_of
@@ -31,67 +35,6 @@ _OTHER_WAY = "give an address of the leader that can be reached from here, or as
 _HEALTH = "/healthz"
 
 
-# ---- what they tell
-
-LIVING = ("starting", "waiting", "running", "inactive", "draining", "lost")
-"""States that may go on to another; the others are ended and failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyView:
-    """One that was submitted. `detail` says what it waits for, or why it failed; `submitted` is seconds since the epoch.
-
-    `driver` is the record of the process that holds it, None before there is one; `workers` None: as the cluster decides.
-    """
-
-    name: str
-    state: str
-    detail: str | None = None
-    workers: int | None = None
-    submitted: float = 0.0
-    epoch: int = 0
-    driver: Mapping[str, Any] | None = None
-    desired: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing of it runs any more."""
-        return self.state not in LIVING
-
-    @property
-    def host(self) -> str:
-        """Where its driver runs; empty when it has none."""
-        return "" if self.driver is None else str(self.driver.get("host", ""))
-
-    @property
-    def policy(self) -> str | None:
-        """Who decides on its replicas; None when its driver has not said yet."""
-        return None if self.driver is None else self.driver.get("policy") or None
-
-    @property
-    def process(self) -> str:
-        """Where its driver runs, for people."""
-        return "-" if self.driver is None else f"{self.driver.get('pid')} on {self.host}"
-
-
-@dataclass(frozen=True, slots=True)
-class EndedTopology:
-    """One that is over; `summary` is that of `pasps run --json`, None when nobody could make one."""
-
-    name: str
-    ended: float | None = None
-    submitted: float | None = None
-    summary: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """What a master says of a package that it took."""
-
-    name: str
-    workers: int | None = None
-
-
 def read(value: Any, kind: type[_T], what: str) -> _T:
     """A record out of what came as JSON.
 
@@ -102,9 +45,6 @@ def read(value: Any, kind: type[_T], what: str) -> _T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ProtocolError(f"{what}: expected {kind}, perhaps it is of another version of pasps: {error}") from error
-
-
-# ---- asking them
 
 
 class MasterAwayError(BrokenError):
@@ -171,19 +111,19 @@ class MasterClient:
         return sorted(read(told, list[TopologyView], self._whose()), key=lambda view: view.name)
 
     def topology(self, name: str) -> TopologyView:
-        """One of them. Raises as `topologies` does, and NotRunningError when there is none of that name."""
+        """One of them. Raises as `topologies` does, and UnknownTopologyError when there is none of that name."""
         return read(self._json("GET", _of(name)), TopologyView, self._whose())
 
     def ended(self) -> list[EndedTopology]:
         """The last that are over, the oldest first. Raises as `topologies` does."""
         told = read(self._field("ended", self._json("GET", "/v1/ended")), list[EndedTopology], self._whose())
-        return sorted(told, key=lambda view: view.ended or 0.0)
+        return sorted(told, key=lambda view: view.ended)
 
     def call(self, name: str, verb: str, arguments: Mapping[str, Any] | None = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         """The result of a verb of a topology; None as `seconds` waits without end.
 
         Raises:
-            NotRunningError: there is no such topology.
+            UnknownTopologyError: there is no such topology.
             PaspsError: what the topology answered, or as `topologies` does.
         """
         told = self._json("POST", f"{_of(name)}/verbs/{quote(verb, safe='')}", dict(arguments or {}), seconds)
@@ -210,12 +150,11 @@ class MasterClient:
         """Give a topology other workers or pools; back when that was checked and written down: its workers are about to be restarted.
 
         Raises:
-            NotRunningError: there is no such topology.
+            UnknownTopologyError: there is no such topology.
             PaspsError: it is refused, or as `topologies` does.
         """
         # its package is checked again, as when it was submitted
-        changes = {"workers": workers, "pools": dict(pools), "wait": wait}
-        return self._json("POST", f"{_of(name)}/rebalance", changes, SUBMIT_SECONDS)
+        return self._json("POST", f"{_of(name)}/rebalance", Rebalance(workers, dict(pools), wait), SUBMIT_SECONDS)
 
     def _json(self, method: str, path: str, body: Any = None, seconds: float | None = ANSWER_SECONDS) -> Any:
         answer, base = self._ask(method, path, None if body is None else msgspec.json.encode(body), seconds, MOST_ANSWER_BYTES)
@@ -302,7 +241,7 @@ class MasterClient:
             raise ProtocolError(f"{self._whose(base)} answered with {said}; is it the address of a pasps master?")
         text = str(error.get("text"))
         if answer.status == 404:
-            raise NotRunningError(text)
+            raise UnknownTopologyError(text)
         if answer.status == 503:
             raise MasterAwayError(f"{self._whose(base)}: {text}")
         raise _refusal(answer.status, error.get("kind"), text)
