@@ -19,11 +19,12 @@ from pasps.clock import Clock, SystemClock
 from pasps.data.et_deliveries import Arrival, Output
 from pasps.data.et_feed import Feed, with_sources
 from pasps.data.et_patience import SetAlarm, alarm
-from pasps.data.et_worker import Catcher, LoneWorker, Machinery, Steps
+from pasps.data.et_worker import Catcher, LoneWorker
 from pasps.errors import PaspsError
 from pasps.garbage import collected_seldom
 from pasps.runtime.executor import BoltExecutor
-from pasps.runtime.waiting_executors import ThreadExecutor, WaitingExecutor
+from pasps.worker.event_loop import new_event_loop
+from pasps.worker.step_loop import StepLoop
 
 _BEGINNING = (__file__, os.path.dirname(asyncio.__file__))
 PATIENCE = 10
@@ -49,7 +50,6 @@ class PassRequest:
     arrivals: tuple[Arrival, ...]
     pace: Pace
     keep: int
-    machinery: Machinery
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class PassResult:
 def run_pass(request: PassRequest) -> PassResult:
     """Measure. Never raises for what user code does; blocks for as long as it takes."""
     try:
-        with asyncio.Runner(loop_factory=request.machinery.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_Bench(request, SystemClock()).run())
     except PaspsError as error:
         return PassResult(failure=str(error))
@@ -104,7 +104,7 @@ class _Bench:
         request, loop = self._request, asyncio.get_running_loop()
         self._own_task = asyncio.current_task()
         blueprint: Blueprint = pickle.loads(request.blueprint)
-        steps = request.machinery.new_steps(loop)
+        steps = StepLoop(loop)
         catcher = Catcher(blueprint, request.keep)
         catcher.event_of = lambda: self._event
         sources = list(dict.fromkeys(edge.source for edge in blueprint.components[request.bolt].inputs))
@@ -119,8 +119,6 @@ class _Bench:
                 done, stuck = await self._give_all(steps, catcher, set_alarm)
         finally:
             worker.close()
-            if isinstance(self._executor, ThreadExecutor):
-                self._executor.stop()
         until = None if done == len(request.arrivals) else _event_before(request.arrivals, done)
         meter, ports = self._executor.meter, self._executor.emitter.ports
         return PassResult(
@@ -139,7 +137,7 @@ class _Bench:
         """Whether the bolt keeps the loop: in a step, or in a call of its own that is a task."""
         return self._worker.stepping or asyncio.current_task() not in (None, self._own_task)
 
-    async def _give_all(self, steps: Steps, catcher: Catcher, set_alarm: SetAlarm) -> tuple[int, bool]:
+    async def _give_all(self, steps: StepLoop, catcher: Catcher, set_alarm: SetAlarm) -> tuple[int, bool]:
         """Arrival by arrival; how many were worked off, and whether the next never was."""
         loop, pace = asyncio.get_running_loop(), self._request.pace
         patience = PATIENCE * pace.limit_seconds
@@ -172,7 +170,7 @@ class _Bench:
     def _after_step(self) -> None:
         """When nothing is left to do, the next event may come."""
         self._costs.note()
-        if self._quiet is not None and not self._quiet.done() and not self._feed.waits() and _is_quiet(self._executor):
+        if self._quiet is not None and not self._quiet.done() and not self._feed.waits() and self._executor.quiet():
             self._quiet.set_result(None)
 
 
@@ -190,12 +188,6 @@ class Costs:
         if executed:
             self.seconds += [(self._meter.seconds - self._dealt) / executed] * executed
             self._dealt = self._meter.seconds
-
-
-def _is_quiet(executor: BoltExecutor) -> bool:
-    """Whether it has worked off what it was given; tuples that it keeps for a later ack do not count."""
-    waits = isinstance(executor, WaitingExecutor) and executor.under_way > 0
-    return not waits and not executor.queued and not executor.inbox.count
 
 
 def _event_before(arrivals: tuple[Arrival, ...], done: int) -> int:
