@@ -18,7 +18,6 @@ from pasps.data.et_deliveries import Delivery, Output
 from pasps.data.et_patience import GivenUp
 from pasps.ids import IdSource
 from pasps.runtime.batch import Batch, Links
-from pasps.runtime.executor import Executor
 from pasps.runtime.worker import Worker
 from pasps.transport.values import RowWrapper
 from pasps.worker.step_loop import StepLoop
@@ -132,12 +131,10 @@ class LoneWorker(Worker):
         )
         routes = {name: _routing(plan, name in here) for name, plan in blueprint.components.items()}
         self.apply(first_table(routes, {_ME: 1, _ELSEWHERE: 1}), {})
-        executors: list[Executor] = [*self.residents.executors.values(), *self.residents.spouts.values()]
-        for executor in executors:
-            for port in executor.emitter.ports.values():
-                for target in (target for lane in port.lanes for target in lane.targets):
-                    if target.door is None:
-                        target.door, target.limit, target.most_bytes = catcher, _ROOM, _ROOM * _ROOM
+        for targets in self.targets.values():
+            for target in targets:
+                if target.door is None:
+                    target.door, target.limit, target.most_bytes = catcher, _ROOM, _ROOM * _ROOM
 
     def step(self) -> bool:
         """See `Worker.step`."""
