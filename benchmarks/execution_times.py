@@ -28,11 +28,8 @@ from pasps.data.et_benchmark import Plan, Watcher, benchmark
 from pasps.data.et_pass import Pace
 from pasps.data.et_sample import Limits, take_sample
 from pasps.data.et_spark import CONF, Here, SparkPasses
-from pasps.data.et_worker import Machinery
 from pasps.data.spark import spark_session
 from pasps.metrics import ComponentStats
-from pasps.worker.event_loop import new_event_loop
-from pasps.worker.step_loop import StepLoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,8 +124,8 @@ def both(subject: str, size: Size, session: SparkSession) -> Seen:
     total = size.events + _WARM_UP
     blueprint = topology(subject, total, 1.0)
     sample = take_sample(blueprint, {}, Limits(total, _LIMIT_SECONDS), SystemClock(), threading.Event().wait)
-    pace, machinery = Pace(size.events_per_second, _LIMIT_SECONDS), Machinery(new_event_loop, StepLoop)
-    plan = Plan(total, size.processes, _WARM_UP, pace, machinery, frozenset({"sink"}))
+    pace = Pace(size.events_per_second, _LIMIT_SECONDS)
+    plan = Plan(total, size.processes, _WARM_UP, pace, frozenset({"sink"}))
     between = _Between(lambda: live(subject, size))
     measured = benchmark(blueprint, sample, plan, SparkPasses(session, Here(tuple(sys.path))), between)[0]
     if measured.summary is None:

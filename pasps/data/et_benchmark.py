@@ -14,7 +14,6 @@ from pasps.data.et_deliveries import Input, Output, input_of
 from pasps.data.et_pass import Pace, PassRequest, PassResult
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import FEWEST, Summary, summary, without_warm_up
-from pasps.data.et_worker import Machinery
 
 RunPass = Callable[[PassRequest], PassResult]
 """Runs one pass somewhere, alone, in a process of its own."""
@@ -30,7 +29,6 @@ class Plan:
     repeat: int
     warm_up: int
     pace: Pace
-    machinery: Machinery
     skip: frozenset[str] = frozenset()
 
 
@@ -121,7 +119,7 @@ def benchmark(blueprint: Blueprint, sample: Sample, plan: Plan, run: RunPass, wa
 def _requests(blueprint: bytes, bolt: str, given: Input, plan: Plan) -> list[PassRequest]:
     """What it hands on is taken from the first pass."""
     keep = [plan.most, *(0 for _ in range(plan.repeat - 1))]
-    return [PassRequest(blueprint, bolt, given.arrivals, plan.pace, most, plan.machinery) for most in keep]
+    return [PassRequest(blueprint, bolt, given.arrivals, plan.pace, most) for most in keep]
 
 
 def _nothing_came(given: Input, skip: Collection[str]) -> str:

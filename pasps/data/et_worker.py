@@ -5,10 +5,9 @@ Used to sample spouts and to measure a bolt, so that both run, are fed, routed a
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass, replace
-from typing import Any, Never, Protocol
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Never
 
 import cloudpickle
 
@@ -19,9 +18,9 @@ from pasps.data.et_deliveries import Delivery, Output
 from pasps.data.et_patience import GivenUp
 from pasps.ids import IdSource
 from pasps.runtime.batch import Batch, Links
-from pasps.runtime.executor import BoltExecutor, Executor
 from pasps.runtime.worker import Worker
 from pasps.transport.values import RowWrapper
+from pasps.worker.step_loop import StepLoop
 
 _ME, _ELSEWHERE = "et", "elsewhere"
 _ROOM = 1 << 40
@@ -30,61 +29,21 @@ _MOST_OF_ONE = 10
 _TICKS = "topology.tick.tuple.freq.secs"
 
 
-class Steps(Protocol):
-    """Steps a worker on an event loop; `pasps.worker.step_loop.StepLoop`."""
-
-    def drive(self, worker: Worker) -> None:
-        """The worker to step, from the next `wake` on."""
-
-    def wake(self) -> None:
-        """Step soon."""
-
-    def notify(self, executor: BoltExecutor) -> None:
-        """From a bolt's own thread: it has finished a call."""
-
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run a call of an async bolt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machinery:
-    """What worker processes run their worker with. Given from above, because this room may not reach for it; pickles by reference."""
-
-    new_event_loop: Callable[[], asyncio.AbstractEventLoop]
-    new_steps: Callable[[asyncio.AbstractEventLoop], Steps]
-
-
 class Errors:
     """`Reports` that keep the first error of user code, and nothing else."""
 
     def __init__(self) -> None:
         self.first: str | None = None
 
-    def applied(self, version: int) -> None:
-        """See `Reports`."""
-
-    def parked(self, component: str, replica: int, version: int) -> None:
-        """See `Reports`."""
-
-    def moved(self, version: int, component: str, task: int) -> None:
-        """See `Reports`."""
-
-    def move_failed(self, version: int, component: str, task: int, attribute: str, reason: str) -> None:
-        """See `Reports`."""
-
     def error(self, component: str, task: int, text: str) -> None:
         """See `Reports`."""
         if self.first is None:
             self.first = text
 
-    def link_lost(self, peer: str, incarnation: int) -> None:
-        """See `Reports`."""
+    def _ignored(self, *told: object) -> None:
+        """What is for a controller, and there is none."""
 
-    def pressed(self, component: str) -> None:
-        """See `Reports`."""
-
-    def finished(self, task: int, done: bool) -> None:
-        """See `Reports`."""
+    applied = parked = moved = move_failed = link_lost = pressed = finished = _ignored
 
 
 class Catcher:
@@ -154,7 +113,7 @@ class LoneWorker(Worker):
     each step. When a call in a step is given up, nothing is stepped any more.
     """
 
-    def __init__(self, blueprint: Blueprint, here: Collection[str], catcher: Catcher, clock: Clock, steps: Steps | None = None) -> None:
+    def __init__(self, blueprint: Blueprint, here: Collection[str], catcher: Catcher, clock: Clock, steps: StepLoop | None = None) -> None:
         """Makes and initializes instances; raises what that raises. Without `steps` nobody may call a thread or an async bolt."""
         self.errors = Errors()
         self.stepping = self._given_up = False
@@ -172,12 +131,10 @@ class LoneWorker(Worker):
         )
         routes = {name: _routing(plan, name in here) for name, plan in blueprint.components.items()}
         self.apply(first_table(routes, {_ME: 1, _ELSEWHERE: 1}), {})
-        executors: list[Executor] = [*self.residents.executors.values(), *self.residents.spouts.values()]
-        for executor in executors:
-            for port in executor.emitter.ports.values():
-                for target in (target for lane in port.lanes for target in lane.targets):
-                    if target.door is None:
-                        target.door, target.limit, target.most_bytes = catcher, _ROOM, _ROOM * _ROOM
+        for targets in self.targets.values():
+            for target in targets:
+                if target.door is None:
+                    target.door, target.limit, target.most_bytes = catcher, _ROOM, _ROOM * _ROOM
 
     def step(self) -> bool:
         """See `Worker.step`."""

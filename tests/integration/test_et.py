@@ -17,9 +17,6 @@ from pasps.clock import SystemClock
 from pasps.data.et_deliveries import Arrival, input_of
 from pasps.data.et_pass import Pace, PassRequest, PassResult, run_pass
 from pasps.data.et_sample import Limits, take_sample
-from pasps.data.et_worker import Machinery
-from pasps.worker.event_loop import new_event_loop
-from pasps.worker.step_loop import StepLoop
 
 pytestmark = pytest.mark.integration
 
@@ -140,8 +137,7 @@ def passed(component: Any, limit_seconds: float = 30.0, rate: float = 2000.0) ->
     given = {"numbers": [("default", [n]) for n in range(1, EVENTS + 1)]}
     sample = take_sample(blueprint, given, Limits(EVENTS, 5.0), SystemClock(), threading.Event().wait)
     arrivals: tuple[Arrival, ...] = input_of(blueprint, "measured", sample.outputs, EVENTS).arrivals
-    machinery = Machinery(new_event_loop, StepLoop)
-    return run_pass(PassRequest(cloudpickle.dumps(blueprint), "measured", arrivals, Pace(rate, limit_seconds), 100, machinery))
+    return run_pass(PassRequest(cloudpickle.dumps(blueprint), "measured", arrivals, Pace(rate, limit_seconds), 100))
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ ROOMS: dict[str, set[str]] = {
     "testing": ENGINE | {"testing"},
     "report": BELOW | {"control", "report"},
     "simulation": BELOW | {"control", "groupings", "report", "simulation", "spouts"},
-    "data": ENGINE | {"data", "report", "spouts"},
     "worker": ENGINE | {"worker"},
+    "data": ENGINE | {"data", "report", "spouts", "worker"},
     "topology": ENGINE | {"worker", "topology", "report"},
     **{f"cluster.{room}": ENGINE | {"worker", "topology", "report"} | rooms for room, rooms in PROCESSES.items()},
 }

@@ -28,12 +28,9 @@ from pasps.data.et_events import EventFile, event_files, read_events
 from pasps.data.et_pass import Pace
 from pasps.data.et_sample import Limits, Sample, take_sample
 from pasps.data.et_spark import CONF, Code, Here, SparkPasses, ship
-from pasps.data.et_worker import Machinery
 from pasps.data.spark import is_local, spark_session
 from pasps.errors import InvalidError
 from pasps.topology.load_file import FileError
-from pasps.worker.event_loop import new_event_loop
-from pasps.worker.step_loop import StepLoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +94,6 @@ def et(options: argparse.Namespace) -> int:
         options.repeat,
         options.warm_up,
         Pace(options.rate, options.limit),
-        Machinery(new_event_loop, StepLoop),
         bolts_to_skip(options.skip, blueprint),
     )
     kept = entries_to_keep(out, plan.skip)

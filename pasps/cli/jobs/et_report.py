@@ -15,8 +15,7 @@ from pasps.cli import exit_codes
 from pasps.cli.words import seconds_text, share_text, table
 from pasps.control.et_file import EtFile, OperatorTimes, put_in_place, write_execution_times
 from pasps.data.et_benchmark import Measured, Watcher
-from pasps.data.et_events import EventFile
-from pasps.data.et_rows import Rows
+from pasps.data.et_events import EventFile, Rows
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import VARIES
 from pasps.errors import BrokenError

@@ -124,7 +124,7 @@ def _followed(seen: Seen, track: Track, now: float) -> tuple[Track, _Life]:
         life = _Life.GONE
     if life is _Life.GONE and not track.gone:
         track = replace(track, gone=True)
-        if newest and not _planned(seen.found):
+        if newest and not is_restart_due(seen.found):
             track = _failed(track, now)
     return track, life
 
@@ -151,7 +151,7 @@ def _failed(track: Track, now: float) -> Track:
     return replace(track, failures=failures, not_before=now + pause)
 
 
-def _planned(found: Found) -> bool:
+def is_restart_due(found: Found) -> bool:
     """Whether a restart was asked for that the newest driver does not know of."""
     record = found.newest_record
     known = max(record.restart if record else 0, found.launch.restart if found.launch else 0)
@@ -176,7 +176,7 @@ def _about_topology(seen: Seen, track: Track, life: _Life, now: float) -> list[A
         return []
     if found.desired.state == "killed" or found.summary:
         return [Action.FINISH]
-    planned = _planned(found)
+    planned = is_restart_due(found)
     # whether it ran before does not count: what its driver could not start then, as after a rebalance, it cannot start now, and
     # a loop of starts would hide that; who changes it, or wants it tried again, says so with a rebalance
     if not planned and found.is_refused:

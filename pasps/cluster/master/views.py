@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pasps.cluster.master.decide import OwnDriver, Track
+from pasps.cluster.master.decide import NOT_STARTED_CODE, OwnDriver, Track, is_restart_due
 from pasps.cluster.master.found import Found
 from pasps.cluster.master.records import OVER_STATES, DriverView, TopologyView
 from pasps.cluster.store.submission import DriverRecord
@@ -34,9 +34,11 @@ def state_of(found: Found, own: OwnDriver | None, track: Track, now: float) -> t
     if found.problem:
         return "failed", f"what is kept of it cannot be read: {found.problem}"
     record = found.newest_record
-    if found.is_refused:
-        return "failed", record.detail if record else ""
     mine = own if own is not None and own.epoch == found.newest else None
+    # by its exit, too: a moment later it is written down, and who sees it as lost in between thinks that it is tried again
+    could_not_start = mine is not None and mine.exit_code == NOT_STARTED_CODE and not is_restart_due(found)
+    if found.is_refused or could_not_start:
+        return "failed", record.detail if record else ""
     gone = track.gone and track.epoch == found.newest > 0
     has_ended = record is not None and record.state == "ended"
     if (gone or has_ended) and found.desired.state != "killed" and not found.summary:

@@ -16,8 +16,7 @@ from pasps.cli.jobs.et import bolts_to_skip, entries_to_keep
 from pasps.cli.jobs.et_report import Progress, Result, SampleFacts
 from pasps.control.et_file import EtFile, OperatorTimes, load_execution_times, parse, write_execution_times
 from pasps.data.et_benchmark import Measured
-from pasps.data.et_events import EventFile
-from pasps.data.et_rows import Rows
+from pasps.data.et_events import EventFile, Rows
 from pasps.data.et_sample import Sample
 from pasps.data.et_statistics import summary
 from pasps.errors import BrokenError, InvalidError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,8 +16,6 @@ from pasps.data.et_benchmark import Measured, Plan, Watcher, benchmark
 from pasps.data.et_deliveries import Delivery, Output
 from pasps.data.et_pass import Pace, PassRequest, PassResult
 from pasps.data.et_sample import Sample
-from pasps.data.et_worker import Machinery
-from pasps.worker.step_loop import StepLoop
 
 
 class Numbers(Spout):
@@ -46,7 +43,7 @@ def flow() -> Blueprint:
 
 FLOW = flow()
 EVENTS = range(1, 101)
-PLAN = Plan(1000, 3, 10, Pace(200.0, 30.0), Machinery(asyncio.new_event_loop, StepLoop))
+PLAN = Plan(1000, 3, 10, Pace(200.0, 30.0))
 
 
 def handed_on(name: str, events: range | list[int] = EVENTS) -> Output:

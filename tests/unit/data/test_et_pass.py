@@ -9,8 +9,7 @@ from typing import Any
 from pasps.api import BatchBolt, Bolt, Grouping, Spout, Stream, Topology, TopologyBuilder, Tuple
 from pasps.api.blueprint import Blueprint
 from pasps.data.et_deliveries import Delivery, Output, input_of
-from pasps.data.et_feed import Feed, with_sources
-from pasps.data.et_pass import Costs
+from pasps.data.et_pass import Costs, Feed, with_sources
 from pasps.data.et_sample import Limits, take_sample
 from pasps.data.et_worker import Catcher, LoneWorker
 from pasps.testing import FakeClock
@@ -23,16 +22,16 @@ class Bench:
 
     def __init__(self, blueprint: Blueprint, bolt: str, most: int = 1000) -> None:
         sources = list(dict.fromkeys(edge.source for edge in blueprint.components[bolt].inputs))
+        self.bolt = bolt
         self.catcher = Catcher(blueprint, most)
         self.worker = LoneWorker(with_sources(blueprint, sources), [bolt, *sources], self.catcher, CLOCK)
-        self.sources = sources
         self.executor = self.worker.residents.executors[bolt, 0]
         self.costs = Costs(self.executor)
         self.instances = {task: slot.instance for (_, task), slot in self.worker.residents.slots.items()}
 
     def give(self, arrivals: Iterable[Sequence[Delivery]]) -> Output:
         whole = [tuple(arrival) for arrival in arrivals]
-        feed = Feed(self.worker, self.sources, whole)
+        feed = Feed(self.worker, self.bolt, whole)
         for arrival in whole:
             self.catcher.event_of = lambda event=arrival[0].event: event  # type: ignore[misc]
             feed.give(arrival)
@@ -292,3 +291,10 @@ def test_a_batch_is_what_arrives_together_and_each_of_it_costs_its_part() -> Non
     bench.give([[sent(0, 1, [[1]])], [sent(0, 2, [[1], [2]]), sent(0, 2, [[3], [4]])]])
     assert bench.instances[0].sizes == [1, 4]
     assert bench.costs.seconds == [8.0, 2.0, 2.0, 2.0, 2.0]
+
+
+def test_more_than_its_queue_holds_comes_to_a_bolt_as_it_does_in_the_runtime() -> None:
+    bench = Bench(Batched.blueprint(config={"topology.executor.receive.buffer.size": 8}), "batches")
+    bench.give([[sent(0, 1, [[n] for n in range(20)])], [sent(0, 2, [[20]])]])
+    assert bench.instances[0].sizes == [8, 8, 4, 1]
+    assert len(bench.costs.seconds) == 21

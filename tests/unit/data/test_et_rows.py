@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from pasps.data.et_rows import Part, Rows, rows_of
+from pasps.data.et_events import Part, Rows, rows_of
 from pasps.errors import InvalidError
 
 

@@ -35,6 +35,13 @@ GONE = Track(epoch=2, gone=True, not_before=103.0)
             ("lost", "its driver ended with code 1: no Spark; the next one starts in 3.0 s"),
         ),
         (
+            {"record": replace(RECORD, state="failed", detail="no such file"), "alive": None},
+            OwnDriver(2, 3),
+            GONE,
+            ("failed", "no such file"),
+        ),
+        ({"record": None, "alive": None}, OwnDriver(2, 3), GONE, ("failed", "")),
+        (
             {"record": replace(RECORD, state="failed", detail="no such file"), "launch": DriverStart(2, refused=True)},
             OwnDriver(2, 3),
             GONE,
