@@ -26,8 +26,8 @@ from benchmarks.in_cluster.submitted import SPARK_CORES, SPARK_WORKERS, Unfinish
 from benchmarks.matrix import MODES, Subject, options_for
 from benchmarks.measure import Measurement, measure
 from benchmarks.options import Options
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.errors import PaspsError
 
 _PEER = "pasps-"
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="bench-cluster-") as scratch, _no_child_left():
             home = Path(scratch) / "home"
             with DevCluster(home, _say) as cluster:
-                cluster.up(Wanted(workers=SPARK_WORKERS, cores=SPARK_CORES))
+                cluster.up(WantedCluster(workers=SPARK_WORKERS, cores=SPARK_CORES))
                 for pair in _measured(wanted, home):
                     pairs.append(pair)
                     _say(_progress(pair))

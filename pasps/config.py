@@ -221,7 +221,7 @@ def _own_value(text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RuntimeSettings:
     """What the runtime reads, in its own units; one for a topology, and one for each component that overrides something."""
 
     message_timeout_seconds: float
@@ -245,7 +245,7 @@ class Settings:
     worker_host: str | None
 
     @classmethod
-    def from_config(cls, conf: Mapping[str, Any]) -> Settings:
+    def from_config(cls, conf: Mapping[str, Any]) -> RuntimeSettings:
         """Read `conf`; what it leaves out has its default.
 
         Raises:

@@ -26,7 +26,7 @@ PaspsError
     ├── StoreUnavailableError   ZooKeeper cannot be reached now (cluster/store)
     ├── MissingJavaError, MissingSparkError   not on this machine (cluster/launch/java)
     ├── AwayError           Redis cannot be reached, or did not do it (connectors/redis_client)
-    ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/store/zookeeper_server)
+    ├── ZooKeeperStartError     a ZooKeeper server of ours did not come up (cluster/dev/zookeeper_server)
     └── ClusterStartError       a part of the development cluster did not come up (cluster/dev/bring_up)
 
 Those with a module behind them stand there; `cli`, `topology` and `cluster` have a few more below these, for themselves.

@@ -18,7 +18,7 @@ from benchmarks.in_cluster.given import configuration
 from benchmarks.in_cluster.names import BOLTS, topology_name
 from benchmarks.in_cluster.run_here import FILE
 from benchmarks.options import Options, inherited, records_directory
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.master.failures import UnknownTopologyError
 from pasps.cluster.package.make import PackageRequest, build_package

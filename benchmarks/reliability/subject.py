@@ -17,8 +17,8 @@ import psutil
 
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
@@ -159,7 +159,7 @@ def subject(directory: Path, rate: float, told: Callable[[str], None]) -> Iterat
     files = directory / "files"
     files.mkdir()
     with DevCluster(directory / "cluster", told) as cluster:
-        cluster.up(Wanted(workers=2, cores=4))
+        cluster.up(WantedCluster(workers=2, cores=4))
         made = Subject(cluster, files, rate)
         try:
             yield made

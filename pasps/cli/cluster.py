@@ -14,8 +14,8 @@ from typing import Any
 from pasps.cli import exit_codes
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.words import table
-from pasps.cluster.dev.dev_cluster import START_SECONDS, DevCluster, PartStatus
-from pasps.cluster.dev.wanted import CORES, WORKERS, Wanted
+from pasps.cluster.dev.cluster import START_SECONDS, DevCluster, PartStatus
+from pasps.cluster.dev.wanted import CORES, WORKERS, WantedCluster
 from pasps.errors import BrokenError
 from pasps.topology.run_list import base_directory
 
@@ -106,7 +106,7 @@ def cluster_up(options: argparse.Namespace) -> int:
     dev = _cluster_of(options)
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        came = dev.up(Wanted(options.workers, options.cores, options.port), options.timeout)
+        came = dev.up(WantedCluster(options.workers, options.cores, options.port), options.timeout)
         if came and dev.quicken():
             _tell("Spark's classes are kept for quicker starts, once, in the background")
     except BrokenError as error:

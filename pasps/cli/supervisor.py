@@ -20,7 +20,7 @@ from typing import Any, Self
 from pasps.api.blueprint import Blueprint
 from pasps.cli.stop import EndNow, StopRequest, signals_blocked
 from pasps.cli.views.frame import Frames
-from pasps.cli.views.outcome import Ended, Outcome
+from pasps.cli.views.outcome import Outcome
 from pasps.cli.views.view import View, summary_object
 from pasps.clock import Clock, Deadline
 from pasps.control.decision_log import Restarts
@@ -36,6 +36,7 @@ from pasps.topology.local_cluster import LocalCluster, RunningTopology
 from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
 from pasps.topology.status import elastic_view, shapes
+from pasps.topology.summary import Reason
 from pasps.topology.topology_verbs import TopologyVerbs, add_explain
 
 _log = logging.getLogger(__name__)
@@ -106,31 +107,31 @@ class _Supervisor:
         """1. follow, 2. drain unless it finished, 3. take the last numbers, 4. close every instance."""
         try:
             ended = self._follow()
-            left = {} if ended is Ended.FINISHED else self._drain()
+            left = {} if ended is Reason.FINISHED else self._drain()
             self._look()
             outcome = self._outcome(ended, left)
             self._view.say("closing")
             self._running.kill(wait=0.0)
         except EndNow as now:
-            outcome = self._outcome(Ended.KILLED, left_over(self._stats), now.number)
+            outcome = self._outcome(Reason.KILLED, left_over(self._stats), now.number)
             self._kill_workers()
         return outcome
 
-    def _follow(self) -> Ended:
+    def _follow(self) -> Reason:
         deadline = Deadline(self._clock, self._plan.duration)
         while True:
             self._look_if_due()
             if self._stop.asked is not None:
-                return Ended.INTERRUPTED if self._stop.asked == signal.SIGINT else Ended.TERMINATED
+                return Reason.INTERRUPTED if self._stop.asked == signal.SIGINT else Reason.TERMINATED
             if self._stop.commanded:
-                return Ended.STOPPED
+                return Reason.STOPPED
             if deadline.expired():
-                return Ended.DURATION
+                return Reason.DURATION
             left = deadline.remaining()
             wait = min(_LONGEST_WAIT, self._until_look(), _LONGEST_WAIT if left is None else left)
             # a worker that cannot live is shown, and what is well goes on: whoever watches decides when to end it
             if self._running.on_controller(lambda controller, wait=wait: controller.wait_finished(wait, heed=False)):  # type: ignore[misc]
-                return Ended.FINISHED
+                return Reason.FINISHED
 
     def _drain(self) -> dict[str, int]:
         """Drain while the view goes on; returns what is left."""
@@ -185,7 +186,7 @@ class _Supervisor:
         self._finishing = finishing or self._finishing
         self._look_at = self._clock.now() + self._view.interval
 
-    def _outcome(self, ended: Ended, left: dict[str, int], number: int | None = None) -> Outcome:
+    def _outcome(self, ended: Reason, left: dict[str, int], number: int | None = None) -> Outcome:
         name, run_dir = self._plan.blueprint.name, str(self._directory.path)
         return Outcome(name, ended, self._frame, self._running.errors, left, self._lost, number, run_dir, self._restarts)
 

@@ -16,6 +16,9 @@ from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
 
 _log = logging.getLogger(__name__)
 
+CONFIRM_SECONDS = 10.0
+"""So long a topology waits until all its live workers route by a new table."""
+
 Change = Callable[[ActivationTable], ActivationTable | None]
 """Makes table n+1 of table n; None when nothing is to change. It may raise; then nothing has changed."""
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import cloudpickle
 
-from pasps.cluster.package.package_layout import sha256_of
-from pasps.cluster.package.package_parts import split
+from pasps.cluster.package.layout import sha256_of
+from pasps.cluster.package.parts import split
 from pasps.cluster.package.unpack import site_packages, unpack
 from pasps.data.et_pass import PATIENCE, PassRequest, PassResult, run_pass
 

@@ -18,7 +18,7 @@ from pasps.api.function import FunctionBolt
 from pasps.api.splitting import Observer
 from pasps.api.spout import Spout
 from pasps.clock import Clock
-from pasps.config import Settings, merged
+from pasps.config import RuntimeSettings, merged
 from pasps.errors import Interrupt, InvalidError, PaspsError, UnmovableError
 from pasps.groupings.registry import make_observer, make_splitter
 from pasps.ids import IdSource
@@ -242,7 +242,9 @@ class Hosting:
         self._emitter_class, self._report, self._flush, self._active, self._dry = emitter, report, flush, active, dry
         self._tell_senders = tell
         self._ranks = {name: rank for rank, name in enumerate(blueprint.components)}
-        self.settings = {name: Settings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()}
+        self.settings = {
+            name: RuntimeSettings.from_config({**blueprint.config, **plan.config}) for name, plan in blueprint.components.items()
+        }
         self.shared = {name: plan.any_replica and self.settings[name].shared_queues for name, plan in blueprint.components.items()}
         """Of which bolts the replicas here take from one inbox."""
         self._random = Random(ids.edges(1)[0])

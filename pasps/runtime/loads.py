@@ -8,7 +8,7 @@ from functools import partial
 from math import ceil, inf, isfinite
 
 from pasps.activation import Routing
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.groupings.load import REPORT_SECONDS, LoadTable
 from pasps.runtime.batch import Batch
 from pasps.runtime.executor import BoltExecutor, CallAt, Executor
@@ -69,7 +69,7 @@ class LoadReports:
     ) -> None:
         """`pressed` is told a bolt to which more comes than its replicas here take, at most four times a second."""
         self._clock = hosting.clock
-        self._interval = Settings.from_config(hosting.blueprint.config).load_report_seconds
+        self._interval = RuntimeSettings.from_config(hosting.blueprint.config).load_report_seconds
         self._index = {name: index for index, name in enumerate(hosting.blueprint.components)}
         self._hosting = hosting
         self._stepped = stepped

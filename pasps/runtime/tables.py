@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pasps.activation import ActivationTable, Routing, moves
 from pasps.api.blueprint import ComponentPlan
 from pasps.api.splitting import TargetView
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.errors import Interrupt
 from pasps.groupings.load import LoadTable
 from pasps.runtime.executor import BoltExecutor, CallAt, Executor
@@ -330,7 +330,7 @@ class Draining:
     def __init__(self, hosting: Hosting, keeper: TableKeeper, moves: TaskMoves, peers: dict[str, Peer], reports: Reports) -> None:
         self._hosting = hosting
         self._residents, self._pool = hosting.residents, hosting.pool
-        self._settings = Settings.from_config(hosting.blueprint.config)
+        self._settings = RuntimeSettings.from_config(hosting.blueprint.config)
         self._keeper = keeper
         self._moves = moves
         self._peers = peers

@@ -14,7 +14,7 @@ from itertools import count
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint, Edge
 from pasps.clock import Clock, Deadline
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.errors import ProtocolError, WireError
 from pasps.ids import IdSource
 from pasps.runtime.acks import AckBox
@@ -167,7 +167,7 @@ class Worker:
             restarted: it is started in place of a worker that was lost.
         """
         self.id, self.blueprint, self.clock = worker, blueprint, clock
-        self.settings = settings = Settings.from_config(blueprint.config)
+        self.settings = settings = RuntimeSettings.from_config(blueprint.config)
         self._names = list(blueprint.components)
         self._reports, self._rows = reports, rows
         self._throttle = Throttle(settings.error_throttle_seconds, settings.max_error_reports)

@@ -9,7 +9,7 @@ from pasps.activation import ActivationTable, first_table
 from pasps.api.blueprint import Blueprint, ComponentPlan, Execution
 from pasps.api.groupings import Grouping, GroupingSpec, Kind
 from pasps.assignment import Need, place
-from pasps.config import Settings, merged
+from pasps.config import RuntimeSettings, merged
 from pasps.control.decision_log import Record
 from pasps.control.et_file import EtFile, OperatorTimes
 from pasps.control.monitor import shape_of
@@ -186,7 +186,7 @@ def graph_of(blueprint: Blueprint, times: EtFile | None, given: Mapping[str, flo
             f"nothing says what one event takes in {names} ({where} {'has no entry for it' if times is not None else 'is not there'}); "
             f"measure it with `pasps et`, say it with --et {first}=0.02 (seconds), or take it from a run with --from-run RUN"
         )
-    settings = Settings.from_config(merged(blueprint.config))
+    settings = RuntimeSettings.from_config(merged(blueprint.config))
     return Graph(
         blueprint.name,
         {plan.id: plan.pool for plan in blueprint.components.values() if plan.is_spout},
@@ -217,7 +217,7 @@ def _bolt(plan: ComponentPlan, operators: Mapping[str, OperatorTimes], given: Ma
         plan.execution,
         plan.concurrency,
         (known.varies or 0.0) if known is not None else 0.0,
-        Settings.from_config(merged(blueprint.config, plan.config)).shared_queues,
+        RuntimeSettings.from_config(merged(blueprint.config, plan.config)).shared_queues,
     )
 
 
@@ -260,7 +260,7 @@ def graph_of_run(
             raise InvalidError(
                 f"{where}: bolt {shape.id!r} executed nothing, so nobody knows what an event takes there; let the run go on for longer"
             )
-    settings = Settings.from_config(merged({key: value for key, value in config.items() if key.startswith(("topology.", "pasps."))}))
+    settings = RuntimeSettings.from_config(merged({key: value for key, value in config.items() if key.startswith(("topology.", "pasps."))}))
     return Graph(
         name,
         dict.fromkeys(last.shape.spouts, 1),

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Request:
+class RequestedChange:
     """A change that waits for its turn, is under way as table `version`, or is over; `error` says why it was not made."""
 
     make: Change
@@ -44,8 +44,8 @@ class StepController:
         self._journal = journal
         self._positions = positions
         self._fences: list[int] = []
-        self._requests: deque[Request] = deque()
-        self._under_way: Request | None = None
+        self._requests: deque[RequestedChange] = deque()
+        self._under_way: RequestedChange | None = None
 
     @property
     def table(self) -> ActivationTable:
@@ -57,9 +57,9 @@ class StepController:
 
     # ---- what the run asks for
 
-    def request(self, make: Change) -> Request:
+    def request(self, make: Change) -> RequestedChange:
         """Publish a change as soon as everything before it is over."""
-        self._requests.append(Request(make))
+        self._requests.append(RequestedChange(make))
         return self._requests[-1]
 
     def note_unmovable(self) -> None:
@@ -132,7 +132,7 @@ class StepController:
         if self._under_way is None and self._requests:
             self._begin(self._requests.popleft())
 
-    def _begin(self, request: Request) -> None:
+    def _begin(self, request: RequestedChange) -> None:
         try:
             wanted = self._tables.wanted(request.make)
         except PaspsError as error:
@@ -142,7 +142,7 @@ class StepController:
             request.version = self._tables.publish(wanted)
             self._under_way = request
 
-    def _end(self, request: Request, error: PaspsError | None) -> None:
+    def _end(self, request: RequestedChange, error: PaspsError | None) -> None:
         request.error = error
         if error is not None:
             _log.warning("a change was not made, or not as a whole: %s", error)

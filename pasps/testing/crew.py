@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 from pasps.api.blueprint import Blueprint
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.ids import IdSource
 from pasps.runtime.waiting_executors import ThreadExecutor
 from pasps.runtime.worker import Worker
@@ -31,7 +31,7 @@ class Crew:
         self.journal = Journal()
         self.coroutines = Coroutines(clock)
         self.bell = Bell()
-        settings = Settings.from_config(blueprint.config)
+        settings = RuntimeSettings.from_config(blueprint.config)
         self.net = Net(blueprint.name, settings.wire_pickle, settings.max_frame_bytes)
         wire = WireCheck(settings.wire_pickle, settings.max_frame_bytes) if check_wire else None
         self.recorder = Recorder(wire, self._report)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from pasps.cluster.store.store_path import ROOT, above, below, turn
+from pasps.cluster.store.path import ROOT, above, below, turn
 from pasps.errors import BusyError
 from pasps.testing.memory_tree import Tree
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from pasps.cluster.store.contract import ConflictError, Entry, StoreUnavailableError
-from pasps.cluster.store.store_path import ROOT, checked, checked_name, checked_value, counted
+from pasps.cluster.store.path import ROOT, checked, checked_name, checked_value, counted
 from pasps.errors import ClosedError, InvalidError
 from pasps.testing.memory_keeping import Kept, MemoryCandidacy, MemoryRegistration, MemoryWatch
 from pasps.testing.memory_tree import Tree

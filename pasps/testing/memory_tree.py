@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pasps.cluster.store.store_path import above, ancestors, below
+from pasps.cluster.store.path import above, ancestors, below
 from pasps.errors import BusyError, InvalidError
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from pasps.activation import ActivationTable, moves, with_active
 from pasps.control.decision_log import Act, Outcome, Restarted
-from pasps.control.publisher import TablePublisher
+from pasps.control.publisher import CONFIRM_SECONDS, TablePublisher
 from pasps.errors import BusyError, TimeoutExpiredError, UnmovableError
-from pasps.topology.repair import CONFIRM_SECONDS
 
 Restarting = Callable[[Mapping[str, int], Collection[str]], Awaitable[tuple[dict[str, Act], int, Restarted | None]]]
 """Starts all workers anew with other numbers of active replicas, but for those of bolts that somebody set by hand: see `Restart`."""
@@ -24,6 +23,11 @@ class TableActuator:
         self._confirm_seconds = confirm_seconds
         self.held: Mapping[str, int] = {}
         """Bolts that somebody set by hand, and may have while a plan waited for its turn."""
+
+    @property
+    def table(self) -> ActivationTable:
+        """The newest."""
+        return self._publisher.table
 
     async def set_replicas(self, wanted: Mapping[str, int], stay: frozenset[str]) -> tuple[dict[str, Act], int]:
         """Publish; back when every live worker routes by it and all tasks have arrived, or when the time for that is over.

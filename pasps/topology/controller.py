@@ -1,6 +1,7 @@
-"""The controller of one topology: publishes tables, repairs, drains. Lives on one event loop.
+"""The controller of one topology: starts its workers, publishes tables, repairs what is lost, drains, ends. Lives on one event loop.
 
-What it decides is in `control`, its processes are in `workforce`, its counters in `census`.
+Its processes are in `workforce`, its counters in `census`; who decides on replicas is in `elastic`, when all workers are started anew
+in `restart`.
 """
 
 from __future__ import annotations
@@ -8,34 +9,48 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from pasps.activation import ActivationTable, with_active
+from pasps.activation import ActivationTable, brought_home, with_active, with_worker
 from pasps.api.blueprint import Blueprint, ComponentPlan
 from pasps.clock import Clock, Deadline
 from pasps.cluster.launch.launcher import Launcher
 from pasps.control.decision_log import Act, Restarted
 from pasps.control.news import News
-from pasps.control.publisher import TablePublisher
+from pasps.control.publisher import CONFIRM_SECONDS, TablePublisher
 from pasps.control.settings import RestartSettings
 from pasps.control.statistics import finish_of, left_over, next_to_finish
-from pasps.errors import BrokenError, BusyError, ClosedError, CrashLoopError, DrainTimeoutError, InvalidError, PaspsError, UnmovableError
+from pasps.errors import (
+    BrokenError,
+    BusyError,
+    ClosedError,
+    ComponentStartError,
+    CrashLoopError,
+    DrainTimeoutError,
+    InvalidError,
+    PaspsError,
+    TimeoutExpiredError,
+    UnmovableError,
+    WorkerStartError,
+)
 from pasps.metrics import Stats, WorkerCounts, blocks_text
 from pasps.topology.actuator import TableActuator
 from pasps.topology.census import Census
+from pasps.topology.elastic import Elastic, ElasticConfig
 from pasps.topology.homes import Homes
 from pasps.topology.keeper import Keeper, NoKeeper
 from pasps.topology.lives import CrashLoop, Lives
-from pasps.topology.repair import CONFIRM_SECONDS, Repair
-from pasps.topology.restart import Restart
-from pasps.topology.worker_link import WorkerLink
+from pasps.topology.restart import Course, Restart
+from pasps.topology.worker_link import WorkerLink, brief
 from pasps.topology.workforce import WorkerInfo, Workforce
 from pasps.worker.messages import (
     Applied,
     Awake,
     Counts,
+    Fence,
     Finish,
     Finished,
     FromWorker,
@@ -50,6 +65,8 @@ from pasps.worker.messages import (
 )
 
 _log = logging.getLogger(__name__)
+
+_RELINK_PAUSE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,59 +87,30 @@ class ErrorReport:
         return f"component {self.component!r}, task {self.task}" if self.component else "a worker"
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticView:
-    """What people see of a topology's elasticity. Rates are events a second: what became due in the last one, and what is expected in
-    the next."""
-
-    policy: str
-    predictor: str | None
-    source: str | None
-    arrived: float | None
-    predicted: float | None
-    decision: str
-    held: Mapping[str, int]
-
-
-class Companion(Protocol):
-    """Who decides on replicas, beside the controller and on its loop. What does so is `Elastic`, which imports this module."""
-
-    async def start(self) -> None:
-        """The topology is up."""
-
-    def awake(self) -> None:
-        """The spouts begin, or begin again."""
-
-    def set_by_hand(self, component: str, count: int) -> int | None:
-        """Somebody sets a bolt's replicas; returns at what it was held before, if it was."""
-
-    def was_set(self, component: str, before: int, table: ActivationTable) -> None:
-        """Somebody has set a bolt's replicas, which has them since that table."""
-
-    def hold(self, component: str, count: int | None) -> None:
-        """Hold a bolt at that number, or (None) no longer."""
-
-    def release(self, component: str) -> None:
-        """Whoever set them takes that back."""
-
-    def pressed(self, component: str) -> None:
-        """A worker says that more comes to a bolt than its replicas there take. Never blocks."""
-
-    def view(self) -> ElasticView:
-        """What is known now. From any thread; does not block."""
-
-    async def close(self) -> None:
-        """The topology ends."""
-
-
 class TopologyController:
-    """States: STARTING -> RUNNING -> CLOSING -> CLOSED. A worker that is lost is repaired at once and started again."""
+    """States: STARTING -> RUNNING -> CLOSING -> CLOSED.
 
-    def __init__(self, blueprint: Blueprint, workers: int, launcher: Launcher, clock: Clock, keeper: Keeper | None = None) -> None:
-        """`keeper`: what has to outlive this controller; None: nothing.
+    What happens when a worker is lost is no policy: every bolt keeps its number of active replicas. 1. The table without it is
+    published. 2. When all have confirmed that, everything pending is failed, and so replayed. 3. It is started again, later each time
+    that it dies in a minute. 4. It joins. 5. Replicas go home.
+    """
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        workers: int,
+        launcher: Launcher,
+        clock: Clock,
+        keeper: Keeper | None = None,
+        control: ElasticConfig | None = None,
+    ) -> None:
+        """`keeper`: what has to outlive this controller; None: nothing. `control`: who decides on replicas; None: they change by hand.
 
         `losses` are the last workers that died, `lost` how many did; those that died of their own accord are in `errors` too. Who was
         ended for a restart of all is in neither.
+
+        Raises:
+            ConfigError: `control` has a policy that is none, or an option or a topology that it does not take.
         """
         self.blueprint = blueprint
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
@@ -130,7 +118,6 @@ class TopologyController:
         self.lost = 0
         self.parked: dict[tuple[str, int], int] = {}
         self.state = "STARTING"
-        self.elastic: Companion | None = None
         self._clock = clock
         self._keeper = keeper or NoKeeper()
         self.workforce = Workforce(blueprint, workers, launcher, clock, self._on_message, self._on_gone, self._keeper)
@@ -148,30 +135,14 @@ class TopologyController:
         self._closing: asyncio.Task[None] | None = None
         self._awake = False
         self._lives = Lives(clock)
-        self._repair = Repair(
-            self._homes.routings,
-            self.publisher,
-            self.workforce,
-            self._census,
-            self._broadcast,
-            self._keep,
-            self._lives,
-            self._tell,
-            self._tell_of_loss,
-        )
-        self.restarts = Restart(
-            RestartSettings.from_config(blueprint.config),
-            clock,
-            self.workforce,
-            self.publisher,
-            self._repair,
-            self._homes,
-            self._census,
-            self._keeper,
-            self._forget,
-            self._wake,
-        )
-        self.actuator = TableActuator(self.publisher, self.restart)
+        self._dead: dict[str, WorkerLink] = {}  # whose death is still to be noted
+        self._returning: set[str] = set()  # each has a task that starts it again, until it has joined
+        # held by whoever makes workers live: they come to each other in turns
+        self._joining = asyncio.Lock()
+        settings = RestartSettings.from_config(blueprint.config)
+        self.restarts = Restart(settings, clock, self.publisher, self._joining, self._start_anew, self._wake)
+        actuator = TableActuator(self.publisher, self.restart)
+        self.elastic = None if control is None else Elastic(blueprint, control, actuator, self.workforce, self.cut, clock)
 
     # ---- starting and ending
 
@@ -264,7 +235,7 @@ class TopologyController:
             case Pressed(component) if self.elastic is not None:
                 self.elastic.pressed(component)
             case LinkLost() if self.state == "RUNNING":
-                self._keep(self._repair.relink(link.worker, message))
+                self._keep(self._relink(link.worker, message))
 
     def _warn_of_blocking(self, counts: WorkerCounts) -> None:
         """Once for each component."""
@@ -281,12 +252,7 @@ class TopologyController:
         if self.state == "RUNNING":
             self.lost += 1
             self._news.tell()
-            self._repair.gone(link)
-
-    def _forget(self) -> None:
-        """All workers have ended, on purpose: every spout begins anew."""
-        self._finished.clear()
-        self._news.tell()
+            self._repair(link)
 
     def _tell(self, worker: str, text: str) -> None:
         """Something is wrong with a worker as a whole."""
@@ -304,6 +270,166 @@ class TopologyController:
     def _of_worker(self, worker: str, text: str) -> ErrorReport:
         name = f"worker {worker}"
         return ErrorReport("", -1, self._clock.wall(), text if text.startswith(name) else f"{name}: {text}")
+
+    # ---- a worker or a connection is lost
+
+    def _repair(self, link: WorkerLink) -> None:
+        """A worker died: what it ran goes elsewhere now, and it is started again."""
+        _log.warning("worker %s (process %d) is gone; what it ran goes elsewhere", link.worker, link.pid)
+        self._census.bury(link)  # first: the table carries where its spouts go on
+        version = self.publisher.lose(link.worker)
+        if version is not None:
+            self._keep(self._fence(version))
+        self._dead[link.worker] = link
+        if link.worker not in self._returning:
+            self._returning.add(link.worker)
+            self._keep(self._bring_back(link.worker))
+
+    async def _fence(self, version: int) -> None:
+        """Once nobody sends to what was lost any more, everything emitted before that is failed, so that it is replayed at once."""
+        if await self.publisher.wait_confirmed(version, CONFIRM_SECONDS):
+            self._broadcast(Fence())
+        else:
+            _log.error("table %d was not confirmed by all workers; pending tuples will time out instead", version)
+
+    async def _bring_back(self, worker: str, failure: PaspsError | None = None) -> None:
+        """Start a lost worker until it has joined; what dies on the way is this loop's business, not that of another.
+
+        `failure`: why it did not come up before; None: it lived.
+        """
+        if failure is not None:
+            self.workforce.dismiss(worker, brief(str(failure)))
+        while True:
+            await asyncio.sleep(await self._note_death(worker, failure))
+            try:
+                link = await self.workforce.launch(worker, lambda: self.publisher.table, lambda: self._census.positions)
+                await self._join(link)
+                break
+            except PaspsError as error:
+                failure = error
+                self.workforce.dismiss(worker, brief(str(error)))
+        # nothing is awaited since `_join` saw it alive: who dies from here on is started by another loop than this one
+        self._returning.discard(worker)
+        link.send(Awake(self._may_emit))
+        await self._bring_home()
+
+    async def _note_death(self, worker: str, failure: PaspsError | None) -> float:
+        """Say what ended a worker, or why it did not come back; how long to wait before the next try."""
+        link = self._dead.pop(worker, None)
+        # one that lives but cannot run what it was given was ended by us, and yet it is its own fault
+        by_itself = isinstance(failure, ComponentStartError) or (link is not None and await link.by_itself())
+        cause = brief(str(failure)) if link is None else await link.cause()
+        lived = 0.0 if link is None else link.age()
+        before = self._lives.crash_loop(worker)
+        # who is killed again and again is killed faster than who has to fall silent first, and be waited for
+        pause = self._lives.died(worker, cause, lived, by_itself=by_itself or (link is not None and link.fell_silent))
+        if failure is not None:
+            _log.error("worker %s did not come back: %s", worker, failure)
+        else:
+            _log.warning("worker %s died: %s", worker, cause)
+        told = before is not None and before.cause == cause
+        text = f"worker {worker} died: {cause}" if failure is None else str(failure)
+        if link is not None:
+            self._tell_of_loss(worker, text, by_itself and not told)
+        elif by_itself and not told:
+            self._tell(worker, text)
+        if told:
+            return pause
+        loop = self._lives.crash_loop(worker)
+        if loop is not None:
+            _log.error("%s", loop)
+            self._tell(worker, str(loop))
+        return pause
+
+    async def _join(self, link: WorkerLink) -> None:
+        """Connect a worker that was started again, and make it one of the living.
+
+        One at a time, and to members only: two that come back together must not both dial the other.
+
+        Raises:
+            BrokenError: it could not be connected, or died before it was in a table.
+        """
+        async with self._joining:
+            await self.workforce.connect_to_living(link, lambda: self.publisher.table.workers)
+            try:
+                await self.publisher.change(lambda table: self._with(table, link), CONFIRM_SECONDS)
+            except TimeoutExpiredError as error:
+                _log.warning("worker %s is back, but %s", link.worker, error)
+        if not self.workforce.is_there(link):
+            raise BrokenError(f"worker {link.worker}: its process {link.pid} ended before it had joined")
+
+    def _with(self, table: ActivationTable, link: WorkerLink) -> ActivationTable | None:
+        """The table with that worker, unless it is gone again: its loss was of no member, and nobody would take it out."""
+        return with_worker(table, link.worker, link.incarnation) if self.workforce.is_there(link) else None
+
+    async def _bring_home(self) -> None:
+        """Give a worker that is back its replicas again."""
+        home = self._homes.routings
+        for name in home:
+            if name in self._census.spouts:
+                continue
+            try:
+                await self.publisher.change(partial(brought_home, home=home, component=name), CONFIRM_SECONDS)
+            except PaspsError as error:
+                _log.warning("component %s stays where it is: %s", name, error)
+
+    async def _relink(self, worker: str, lost: LinkLost) -> None:
+        """Two live workers lost their connection: connect them again, and fail what was under way."""
+        await asyncio.sleep(_RELINK_PAUSE)  # most often the peer died, and its control connection says so by now
+        peer, link = self.workforce.links.get(lost.peer), self.workforce.links.get(worker)
+        # both ends tell of it: the one with the larger name acts, or each would dial the other
+        if peer is None or link is None or peer.incarnation != lost.incarnation or worker < lost.peer:
+            return
+        _log.warning("workers %s and %s lost their connection", worker, lost.peer)
+        try:
+            await self.workforce.connect(link, [lost.peer])
+        except BrokenError:
+            peer.kill(f"it could not be connected with worker {worker} again")
+            return
+        await self._fence(self.publisher.refresh())
+
+    # ---- all workers are started anew, see `Restart`
+
+    async def _start_anew(self, course: Course) -> None:
+        """End all that live, and start them by the next table. Nobody joins and nobody publishes meanwhile."""
+        before = self.publisher.table
+        links = [self.workforce.links[worker] for worker in before.workers]
+        # before they end, so that they are taken out of no table, and none is sent to them
+        self.publisher.vacate()
+        failures: dict[str, PaspsError] = {}
+        try:
+            await self._end_all(links, before, course)
+            came = await self.workforce.gather_some([link.worker for link in links], failures)
+            active = {name: len(routing.active) for name, routing in before.components.items()} | course.planned
+            table = replace(self._homes.settle_anew(came, active), version=self.publisher.table.version + 1)
+            await self._keeper.intend(table)
+            up = await self.workforce.start_some(came, table, self._census.positions, failures)
+            self.publisher.begin(table)
+            self._keeper.acted(table)
+            # by another table: what they were to run has to go to those who are up
+            for worker in table.workers:
+                if worker not in up:
+                    self.publisher.lose(worker)
+        finally:
+            # however this ends: who does not live now is started as if it had been lost
+            for worker in before.workers:
+                # one that died before it had joined is started again already
+                if worker not in self.publisher.table.workers and worker not in self._returning:
+                    self._returning.add(worker)
+                    failure = failures.get(worker, WorkerStartError(f"worker {worker}: it was not started anew"))
+                    self._keep(self._bring_back(worker, failure))
+        await self.publisher.wait_confirmed(self.publisher.table.version, CONFIRM_SECONDS)
+
+    async def _end_all(self, links: Sequence[WorkerLink], table: ActivationTable, course: Course) -> None:
+        try:
+            await self.workforce.close(links)
+        finally:
+            # in any case: they are in no table, and what they counted would be in no sum if it were not that of the dead
+            course.replayed, course.dropped = self._census.under_way(links, table)
+            for link in links:
+                self._census.bury(link)
+            self._finished.clear()  # every spout begins anew
+            self._news.tell()
 
     # ---- what users ask for
 
@@ -365,8 +491,11 @@ class TopologyController:
 
     def _wake(self) -> None:
         """Spouts run that are to, unless all workers are being started anew."""
-        self._repair.awake = self._awake and not self.restarts.asleep
-        self._broadcast(Awake(self._repair.awake))
+        self._broadcast(Awake(self._may_emit))
+
+    @property
+    def _may_emit(self) -> bool:
+        return self._awake and not self.restarts.asleep
 
     async def restart(self, wanted: Mapping[str, int], held: Collection[str] = ()) -> tuple[dict[str, Act], int, Restarted | None]:
         """Start all workers anew with so many active replicas: see `Restart`. It goes no further when the topology ends.

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,9 +35,10 @@ from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
 from pasps.errors import ConfigError, InvalidError, PaspsError
 from pasps.metrics import Stats
-from pasps.topology.controller import ElasticView, TopologyController
+from pasps.topology.actuator import TableActuator
 from pasps.topology.predictor_process import TOKEN_VARIABLE, PredictorProcess
 from pasps.topology.run_directory import PREDICTOR_LOG_NAME, RunDirectory
+from pasps.topology.workforce import Workforce
 
 _log = logging.getLogger(__name__)
 
@@ -127,22 +128,45 @@ def _check_address(url: str | None) -> None:
         raise ConfigError("pasps.predictor.url", f"is no address: {error}") from error
 
 
-class Elastic:
-    """States: WAITING (until the spouts first begin) -> TICKING -> CLOSED. On the controller's loop; attached to the controller."""
+@dataclass(frozen=True, slots=True)
+class ElasticView:
+    """What people see of a topology's elasticity. Rates are events a second: what became due in the last one, and what is expected in
+    the next."""
 
-    def __init__(self, controller: TopologyController, config: ElasticConfig, clock: Clock) -> None:
-        """Checks what was configured.
+    policy: str
+    predictor: str | None
+    source: str | None
+    arrived: float | None
+    predicted: float | None
+    decision: str
+    held: Mapping[str, int]
+
+
+class Elastic:
+    """States: WAITING (until the spouts first begin) -> TICKING -> CLOSED. The controller's, on its loop."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        config: ElasticConfig,
+        actuator: TableActuator,
+        workforce: Workforce,
+        cut: Callable[[], Awaitable[Stats]],
+        clock: Clock,
+    ) -> None:
+        """Checks what was configured. `cut` asks all workers for their counters, as long as there are any.
 
         Raises:
             ConfigError: no such policy, an option that it has not, a topology that it can do nothing for, or a URL that is none.
         """
         settings, policy = config.settings, policy_named(config.policy)
-        shape = shape_of(controller.blueprint)
+        shape = shape_of(blueprint)
         options = policy.configured(settings.plan, settings.options, shape)
         policy = policy.with_options(options)
         if settings.predictor == NONE:
             policy = policy.without_forecasts()
-        self._controller, self._config, self._clock = controller, config, clock
+        self._bolts = [name for name, plan in blueprint.components.items() if not plan.is_spout]
+        self._config, self._clock = config, clock
         self._asks = policy.forecasts
         beside = self._asks and settings.predictor == AUTO and settings.predictor_url is None
         self._local = local_forecaster(policy.needs, settings.plan) if beside else None
@@ -152,10 +176,11 @@ class Elastic:
         for text in cautions(policy.name, options, settings.plan, settings.options):
             _log.warning("%s", text)
         loop_config = LoopConfig(shape, policy, settings.plan, self._write, config.benchmark, options)
-        self._loop = MapeLoop(loop_config, self._local or self._forecaster, controller.actuator, clock)
-        controller.actuator.held = self._loop.held
+        self._loop = MapeLoop(loop_config, self._local or self._forecaster, actuator, clock)
+        actuator.held = self._loop.held
         pace = settings.plan.correction_seconds if policy.corrects else None
-        self._ticking = Ticking(self._loop, _Source(controller, places=policy.needs.replicas), clock, self._sample, pace)
+        self._source = _Source(actuator, workforce, cut, places=policy.needs.replicas)
+        self._ticking = Ticking(self._loop, self._source, clock, self._sample, pace)
         self._task: asyncio.Task[None] | None = None
 
     # ---- the predictor
@@ -178,7 +203,7 @@ class Elastic:
         token = settings.predictor_token or os.environ.get(TOKEN_VARIABLE)
         return PredictorClient(lambda: url, settings.predictor, token=token)
 
-    # ---- the controller's calls
+    # ---- what the controller says
 
     async def start(self) -> None:
         """The topology is up: start the predictor, without waiting for it."""
@@ -201,7 +226,7 @@ class Elastic:
             if task is not None:
                 with suppress(TimeoutError, PaspsError):  # a worker that is blocked must not hold up the end
                     async with asyncio.timeout(_LAST_SECONDS):
-                        self._ticking.sample(await self._controller.cut())
+                        self._ticking.sample(await self._source.stats())
         finally:
             if self._client is not None:
                 await self._client.close()
@@ -218,8 +243,7 @@ class Elastic:
     def was_set(self, component: str, before: int, table: ActivationTable) -> None:
         """Somebody has set a bolt's replicas, which has them since that table. Before the first tick that is where it starts."""
         if self._task is not None:
-            bolts = {name: plan for name, plan in self._controller.blueprint.components.items() if not plan.is_spout}
-            self._loop.note_by_hand(component, before, {name: len(table.components[name].active) for name in bolts}, table.version)
+            self._loop.note_by_hand(component, before, {name: len(table.components[name].active) for name in self._bolts}, table.version)
 
     def hold(self, component: str, count: int | None) -> None:
         """Hold a bolt at that number, or (None) no longer."""
@@ -260,21 +284,20 @@ class Elastic:
 
 
 class _Source:
-    """Snapshots of the topology whose controller this is."""
+    """Snapshots of a topology that runs."""
 
-    def __init__(self, controller: TopologyController, *, places: bool) -> None:
+    def __init__(self, actuator: TableActuator, workforce: Workforce, cut: Callable[[], Awaitable[Stats]], *, places: bool) -> None:
         """`places`: the policy looks at where workers are."""
-        self._controller, self._places = controller, places
+        self._actuator, self._workforce, self._cut, self._places = actuator, workforce, cut, places
 
     async def stats(self) -> Stats:
         """See `StatsSource`."""
-        return await self._controller.stats()
+        return await self._cut()
 
     def machine(self) -> Machine:
         """See `StatsSource`."""
-        workforce = self._controller.workforce
-        hosts = workforce.hosts() if self._places else None
-        return machine_of(len(self._controller.publisher.table.workers), workforce.cores(), hosts)
+        hosts = self._workforce.hosts() if self._places else None
+        return machine_of(len(self._actuator.table.workers), self._workforce.cores(), hosts)
 
 
 def machine_of(workers: int, cores_by_host: Mapping[str, int], hosts: Mapping[str, str] | None = None) -> Machine:

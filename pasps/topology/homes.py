@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from pasps.activation import ActivationTable, Routing, first_table, without_worker
 from pasps.api.blueprint import Blueprint
 from pasps.assignment import Need, place, spread
 from pasps.topology.keeper import Resume
-from pasps.topology.worker_link import WorkerLink
+
+
+class Housed(Protocol):
+    """A worker that has a place: see `WorkerLink`."""
+
+    worker: str
+    incarnation: int
+    where: tuple[str, ...]
 
 
 class Homes:
@@ -25,11 +33,11 @@ class Homes:
         """A table in which nobody lives yet."""
         return first_table(self._placed(workers, self._resume.active), {})
 
-    def settle(self, links: Iterable[WorkerLink]) -> ActivationTable:
+    def settle(self, links: Iterable[Housed]) -> ActivationTable:
         """The first table, neighbours on different hosts; if the topology ran before, with as many active replicas as then."""
         return replace(self.settle_anew(links, self._resume.active), version=self._resume.version + 1)
 
-    def settle_anew(self, links: Iterable[WorkerLink], active: Mapping[str, int]) -> ActivationTable:
+    def settle_anew(self, links: Iterable[Housed], active: Mapping[str, int]) -> ActivationTable:
         """A table with so many active replicas, placed as at first, in which the workers of `links` live, wherever they are now.
 
         Who had a place before and is not among them keeps it for when it is back; until then what is at home there is with others.

@@ -16,7 +16,7 @@ from pasps.cluster.launch.launcher import LocalLauncher
 from pasps.errors import BusyError, ClosedError, InvalidError
 from pasps.metrics import Stats
 from pasps.topology.controller import ErrorReport, TopologyController
-from pasps.topology.elastic import Elastic, ElasticConfig, named_config
+from pasps.topology.elastic import ElasticConfig, named_config
 from pasps.topology.workforce import WorkerInfo, worker_count
 
 T = TypeVar("T")
@@ -224,10 +224,7 @@ class LocalCluster:
 
 
 async def _start(blueprint: Blueprint, workers: int, active: bool, control: ElasticConfig | None) -> TopologyController:
-    clock = SystemClock()
-    controller = TopologyController(blueprint, workers, LocalLauncher(WORKER_MODULE), clock)
-    if control is not None:
-        controller.elastic = Elastic(controller, control, clock)
+    controller = TopologyController(blueprint, workers, LocalLauncher(WORKER_MODULE), SystemClock(), control=control)
     await controller.start(awake=active)
     return controller
 

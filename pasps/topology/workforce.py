@@ -15,7 +15,7 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launch.launcher import Launcher
-from pasps.errors import BrokenError, InvalidError, UnmovableError
+from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError, WorkerStartError
 from pasps.topology.keeper import Keeper
 from pasps.topology.worker_link import WorkerLink
 from pasps.worker.messages import Address, Close, Dial, FromWorker, Launch, LogText, Stuck, ToWorker
@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 5.0
+_CONNECT_PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +145,65 @@ class Workforce:
                 addresses[peer] = other.address
         await link.dial(Dial(addresses), START_SECONDS)
 
+    async def connect_to_living(self, link: WorkerLink, peers: Callable[[], Collection[str]]) -> None:
+        """The same with those who are `peers` when one cannot be reached: most often it has just died, and its control connection says so
+        by then.
+
+        Raises:
+            BrokenError: it could not, or is gone itself.
+        """
+        for last in (False, False, True):
+            try:
+                await self.connect(link, peers())
+                return
+            except BrokenError:
+                if last or not self.is_there(link):
+                    raise
+                await asyncio.sleep(_CONNECT_PAUSE)
+
+    # ---- many at once, of which some may not come
+
+    async def gather_some(self, workers: Sequence[str], failures: dict[str, PaspsError]) -> list[WorkerLink]:
+        """New processes for them, as far as there are places within the time that a worker has to start; the others are in `failures`."""
+        loop = asyncio.get_running_loop()
+        tasks = {worker: loop.create_task(self.place(worker)) for worker in workers}
+        try:
+            await asyncio.wait(tasks.values(), timeout=START_SECONDS)
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.wait(tasks.values())
+        for worker, task in tasks.items():
+            if task.cancelled():
+                failures[worker] = WorkerStartError(f"worker {worker}: there was no place for it within {START_SECONDS:g} s")
+            elif isinstance(error := task.exception(), PaspsError):
+                failures[worker] = error
+        return [task.result() for worker, task in tasks.items() if worker not in failures]
+
+    async def start_some(
+        self, came: Sequence[WorkerLink], table: ActivationTable, positions: dict[int, bytes], failures: dict[str, PaspsError]
+    ) -> list[str]:
+        """Those that are initialized by that table, connected to each other, and there; what the others said is in `failures`."""
+        told = [self.introduce(link, table, positions, restarted=True) for link in came]
+        ready = _those_done(came, await asyncio.gather(*told, return_exceptions=True), failures)
+        linked = [self.connect_to_living(link, self._still_there(ready[:place])) for place, link in enumerate(ready)]
+        up = _those_done(ready, await asyncio.gather(*linked, return_exceptions=True), failures)
+        return [link.worker for link in up if self.is_there(link)]
+
+    def _still_there(self, links: Sequence[WorkerLink]) -> Callable[[], list[str]]:
+        """One may have died since it was ready, and be back under its name: that one joins when the others live."""
+        return lambda: [link.worker for link in links if self.is_there(link)]
+
+    # ---- who is there
+
+    def is_there(self, link: WorkerLink) -> bool:
+        """Whether it was not lost, ended or dismissed."""
+        return self.links.get(link.worker) is link
+
     def _lost(self, link: WorkerLink) -> None:
         """A control connection ended: the process is gone, or is about to be."""
         # whoever has taken it out of `links` ends it on purpose, or knows already
-        if self.links.get(link.worker) is not link:
+        if not self.is_there(link):
             return
         del self.links[link.worker]
         self._end(link, 0.0)  # its process has to be waited for
@@ -219,7 +275,7 @@ class Workforce:
         ending = []
         for link in links:
             # before it can end: else its end would be a loss
-            if self.links.get(link.worker) is link:
+            if self.is_there(link):
                 del self.links[link.worker]
             link.send(Close())
             ending.append(self._end(link, CLOSE_SECONDS))
@@ -240,3 +296,16 @@ class Workforce:
             for link in links:
                 link.send(Close())
         await asyncio.gather(*(link.end(CLOSE_SECONDS if gently else 0.0) for link in links), *self._ending)
+
+
+def _those_done(links: Sequence[WorkerLink], outcomes: Sequence[BaseException | None], failures: dict[str, PaspsError]) -> list[WorkerLink]:
+    """The links whose outcome is none; the others' are written down."""
+    done = []
+    for link, outcome in zip(links, outcomes, strict=True):
+        if outcome is None:
+            done.append(link)
+        elif isinstance(outcome, PaspsError):
+            failures[link.worker] = outcome
+        else:
+            raise outcome
+    return done

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from tests.integration.postgres_server import PostgresServer
 from tests.integration.running import no_children
 from tests.integration.sql_databases import Database

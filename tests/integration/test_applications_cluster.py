@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import kill, wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.errors import PaspsError
 from tests.integration.applications import APPLICATIONS, Application
 from tests.integration.postgres_server import PostgresServer
@@ -34,7 +34,7 @@ ASK_SECONDS = 0.7
 
 @pytest.fixture(scope="module")
 def cluster(session_cluster: DevCluster) -> DevCluster:
-    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    session_cluster.up(WantedCluster(workers=2, cores=4), START_SECONDS)
     return session_cluster
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from pasps.cluster.package.layout import PackageError, python_minor
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import PackageError, python_minor
 
 pytestmark = pytest.mark.integration
 

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from benchmarks.reliability.subject import NAME, WORKERS, Subject, kill, wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
@@ -28,7 +28,7 @@ RATE = 500.0
 
 @pytest.fixture(scope="module")
 def cluster(session_cluster: DevCluster) -> DevCluster:
-    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    session_cluster.up(WantedCluster(workers=2, cores=4), START_SECONDS)
     return session_cluster
 
 

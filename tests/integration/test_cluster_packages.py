@@ -10,8 +10,8 @@ import pytest
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.package.make import PackageRequest, build_package
 from tests.integration.test_check_package import wheel
 from tests.integration.test_cluster import START_SECONDS, client_of, ended, state_of, submit
@@ -50,7 +50,7 @@ class Shipped(Topology):
 
 @pytest.fixture(scope="module")
 def cluster(session_cluster: DevCluster) -> DevCluster:
-    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    session_cluster.up(WantedCluster(workers=2, cores=4), START_SECONDS)
     return session_cluster
 
 

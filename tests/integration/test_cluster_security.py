@@ -18,11 +18,11 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.processes import marked
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.wanted import WantedCluster
+from pasps.cluster.package.layout import sha256_of
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import sha256_of
 from pasps.cluster.store.submission import Desired, Submission, encoded, kept
 from pasps.cluster.store.tokens import submission_key
 from pasps.cluster.store.zookeeper_store import open_store
@@ -40,7 +40,7 @@ OF_SPARK = "a secret: for=Spark#!\\alone"
 @pytest.fixture(scope="module")
 def cluster(session_cluster: DevCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevCluster]:
     """With a topology that runs for as long as the tests."""
-    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    session_cluster.up(WantedCluster(workers=2, cores=4), START_SECONDS)
     directory, client = tmp_path_factory.mktemp("guarded"), client_of(session_cluster)
     options = {"test.dir": str(directory), "test.total": 10**9, "topology.max.spout.pending": 10, "spark.hadoop.test.key": OF_SPARK}
     build_package(PackageRequest(Path(topologies.__file__), "WordCount", NAME, options, workers=2), directory / "package.zip")

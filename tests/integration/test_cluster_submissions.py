@@ -9,8 +9,8 @@ import pytest
 from benchmarks.reliability import counted
 from benchmarks.reliability.arrivals import Arrivals
 from benchmarks.reliability.subject import wait_for
-from pasps.cluster.dev.dev_cluster import DevCluster
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.cluster import DevCluster
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.package.make import PackageRequest
 from pasps.errors import InvalidError
 from tests.integration.test_cluster import START_SECONDS, client_of, state_of, submit
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def cluster(session_cluster: DevCluster) -> DevCluster:
-    session_cluster.up(Wanted(workers=2, cores=4), START_SECONDS)
+    session_cluster.up(WantedCluster(workers=2, cores=4), START_SECONDS)
     return session_cluster
 
 

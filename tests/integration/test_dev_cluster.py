@@ -18,10 +18,10 @@ import pytest
 
 from pasps.cli import exit_codes
 from pasps.cli.main import call, parsed
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.ports import free_ports, is_free
 from pasps.cluster.dev.processes import marked
-from pasps.cluster.dev.wanted import Wanted
+from pasps.cluster.dev.wanted import WantedCluster
 from pasps.errors import InvalidError
 from tests.integration.running import until
 
@@ -122,7 +122,7 @@ def test_up_again_starts_nothing_and_another_size_is_refused(dev: DevCluster, ca
     assert ran("up", "--home", str(dev.home)) == exit_codes.OK
     assert capsys.readouterr().out.startswith("the cluster was up already\n")
     with pytest.raises(InvalidError, match="has --workers 2, got 3"):
-        dev.up(Wanted(workers=3))
+        dev.up(WantedCluster(workers=3))
     assert dev.parts == before
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.launch.java import QUICK_JAVA
 from tests.integration.test_et_spark import written
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pasps.cluster.store.zookeeper_server import LOOPBACK, ZooKeeperStartError, is_serving
+from pasps.cluster.dev.zookeeper_server import LOOPBACK, ZooKeeperStartError, is_serving
 from tests.integration.zookeeper_server import ZooKeeperServer
 from tests.integration.zookeeper_stores import kazoo
 

@@ -11,10 +11,10 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
+from pasps.cluster.dev.zookeeper_server import LOOPBACK
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Entry, StoreUnavailableError
 from pasps.cluster.store.zookeeper_access import MasterAccess
-from pasps.cluster.store.zookeeper_server import LOOPBACK
 from pasps.cluster.store.zookeeper_store import open_store
 from pasps.errors import InvalidError
 from tests.integration.zookeeper_server import ZooKeeperServer, free_port

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pasps.clock import Clock, Deadline, SystemClock
-from pasps.cluster.store.zookeeper_server import LOOPBACK, ZooKeeperStartError, check_port, is_serving, server_command, tail
+from pasps.cluster.dev.zookeeper_server import LOOPBACK, ZooKeeperStartError, check_port, is_serving, server_command, tail
 
 LOG_FILE = "zookeeper.log"
 """The server's output, in its directory."""

@@ -10,8 +10,8 @@ from typing import Self
 
 from kazoo.client import KazooClient
 
+from pasps.cluster.dev.zookeeper_server import LOOPBACK
 from pasps.cluster.store.contract import Store
-from pasps.cluster.store.zookeeper_server import LOOPBACK
 from pasps.cluster.store.zookeeper_store import open_store
 from tests.integration.zookeeper_server import ZooKeeperServer, free_port
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pasps.config import KEYS, Settings, check, merged, parse_option
+from pasps.config import KEYS, RuntimeSettings, check, merged, parse_option
 from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
 from pasps.errors import ConfigError, InvalidError
@@ -181,11 +181,11 @@ def test_every_default_is_a_value_that_its_key_takes() -> None:
 def test_the_runtime_and_the_control_loop_read_every_key_once() -> None:
     before_it_runs = {"topology.workers", "topology.max.task.parallelism"} & KEYS.keys()
     elastic = len(fields(ElasticSettings)) - 2 + len(fields(PolicySettings))  # one field holds the other record, one a policy's own options
-    assert len(fields(Settings)) + elastic + len(fields(RestartSettings)) + len(before_it_runs) == len(KEYS)
+    assert len(fields(RuntimeSettings)) + elastic + len(fields(RestartSettings)) + len(before_it_runs) == len(KEYS)
 
 
 def test_settings_have_the_documented_defaults() -> None:
-    assert Settings.from_config({}) == Settings(
+    assert RuntimeSettings.from_config({}) == RuntimeSettings(
         message_timeout_seconds=30.0,
         timeouts_enabled=True,
         ackers_enabled=True,
@@ -209,7 +209,7 @@ def test_settings_have_the_documented_defaults() -> None:
 
 
 def test_settings_convert_to_seconds_and_switches() -> None:
-    settings = Settings.from_config(
+    settings = RuntimeSettings.from_config(
         {
             "topology.acker.executors": 0,
             "topology.tick.tuple.freq.secs": 2,
@@ -224,9 +224,9 @@ def test_settings_convert_to_seconds_and_switches() -> None:
     assert settings.locality_band_seconds == 0.0
     assert settings.flush_interval_seconds == 0.02
     assert settings.load_report_seconds == 0.05
-    assert Settings.from_config({"topology.acker.executors": 3}).ackers_enabled
+    assert RuntimeSettings.from_config({"topology.acker.executors": 3}).ackers_enabled
 
 
 def test_settings_refuse_what_check_refuses() -> None:
     with pytest.raises(ConfigError):
-        Settings.from_config({"topology.wrkers": 1})
+        RuntimeSettings.from_config({"topology.wrkers": 1})

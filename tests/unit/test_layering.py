@@ -197,7 +197,7 @@ BROKEN: list[tuple[Rule, dict[str, str]]] = [
     (rooms_import_only_what_is_below, {"pasps/testing/clock.py": "from pasps.topology import local_cluster"}),
     (rooms_import_only_what_is_below, {"pasps/worker/process.py": "from pasps.topology.controller import TopologyController"}),
     (rooms_import_only_what_is_below, {"pasps/topology/controller.py": "from pasps.cluster.driver.driver import Driver"}),
-    (rooms_import_only_what_is_below, {"pasps/cluster/store/layout.py": "from pasps.cluster.master.records import Launch"}),
+    (rooms_import_only_what_is_below, {"pasps/cluster/store/layout.py": "from pasps.cluster.master.records import DriverStart"}),
     (rooms_import_only_what_is_below, {"pasps/attic/old.py": "import os"}),
     (packages_share_nothing, {"pasps/control/client.py": "from predictor_service.schemas import Forecast"}),
     (packages_share_nothing, {"predictor_service/app.py": "import pasps.errors"}),

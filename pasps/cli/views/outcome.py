@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from pasps.cli import exit_codes
 from pasps.cli.views.frame import Frame
 from pasps.control.decision_log import Restarts
 from pasps.topology.controller import ErrorReport
-
-
-class Ended(StrEnum):
-    """Why a run ended."""
-
-    FINISHED = "finished"
-    DURATION = "duration"
-    INTERRUPTED = "interrupted"
-    TERMINATED = "terminated"
-    STOPPED = "stopped"
-    """By `pasps kill` from elsewhere."""
-    KILLED = "killed"
+from pasps.topology.summary import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +20,7 @@ class Outcome:
     """
 
     topology: str
-    ended: Ended
+    ended: Reason
     frame: Frame
     errors: Sequence[ErrorReport]
     left: Mapping[str, int]

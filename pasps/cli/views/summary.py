@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pasps.cli.views.frame import Frame
-from pasps.cli.views.outcome import Ended, Outcome
+from pasps.cli.views.outcome import Outcome
 from pasps.cli.words import count_text, rate_text, seconds_text, table
 from pasps.control.decision_log import Restarts
 from pasps.metrics import blocks_text
 from pasps.topology.controller import ErrorReport
+from pasps.topology.summary import Reason
 from pasps.worker.tracebacks import without_our_frames
 
 MOST_ERRORS = 3
 INCOMPLETE = "incomplete a live worker did not answer in time, so its numbers are those that it told last"
 _HEAD = ("component", "emitted", "executed", "failed", "errors", "active/pool", "mean execute", "executed/s")
 _WHY = {
-    Ended.FINISHED: "finished: every spout is at its end and everything is done",
-    Ended.DURATION: "the time is over",
-    Ended.INTERRUPTED: "interrupted",
-    Ended.TERMINATED: "terminated",
-    Ended.STOPPED: "stopped by `pasps kill`",
-    Ended.KILLED: "ended at once, without draining",
+    Reason.FINISHED: "finished: every spout is at its end and everything is done",
+    Reason.DURATION: "the time is over",
+    Reason.INTERRUPTED: "interrupted",
+    Reason.TERMINATED: "terminated",
+    Reason.STOPPED: "stopped by `pasps kill`",
+    Reason.KILLED: "ended at once, without draining",
 }
 
 
@@ -45,7 +46,7 @@ def summary_text(outcome: Outcome) -> str:
 
 def _why(outcome: Outcome) -> str:
     why = _WHY[outcome.ended]
-    if outcome.ended in (Ended.FINISHED, Ended.KILLED):
+    if outcome.ended in (Reason.FINISHED, Reason.KILLED):
         return why
     return f"{why}, not drained in time" if outcome.left else f"{why}, drained"
 

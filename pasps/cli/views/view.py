@@ -23,6 +23,7 @@ from pasps.cli.views.outcome import Outcome
 from pasps.cli.views.output import Diverted
 from pasps.cli.views.summary import summary_text
 from pasps.cli.words import clock_text, count_text, rate_text, seconds_text, share_text
+from pasps.topology.summary import Summary
 
 
 class View(Protocol):
@@ -108,20 +109,28 @@ def frame_object(frame: Frame) -> dict[str, Any]:
 
 def summary_object(outcome: Outcome) -> dict[str, Any]:
     """The end as JSON has it."""
-    return {
-        "type": "summary",
-        "run_dir": outcome.run_dir,
-        "topology": outcome.topology,
-        "ended": outcome.ended.value,
+    frame = outcome.frame
+    summary = Summary(
+        run_dir=outcome.run_dir,
+        topology=outcome.topology,
+        ended=outcome.ended.value,
+        seconds=frame.seconds,
+        emitted=frame.emitted,
+        acked=frame.acked,
+        failed=frame.failed,
+        replayed=frame.replayed,
+        left=dict(outcome.left),
+        restarts=outcome.restarts,
+        troubles=frame.troubles,
+        reports=outcome.errors,
+    )
+    own = {
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,
-        **frame_object(outcome.frame),
-        "left": dict(outcome.left),
         "unreplayed": outcome.unreplayed,
         "workers_lost": outcome.workers_lost,
-        "restarts": asdict(outcome.restarts),
-        "reports": [asdict(report) for report in outcome.errors],
     }
+    return summary.as_json({**own, **frame_object(frame)})
 
 
 def plain_line(frame: Frame) -> str:

@@ -1,1 +1,1 @@
-"""The development cluster on this machine: its parts, their processes, and what is written down of them; `dev_cluster` joins it."""
+"""The development cluster on this machine: its parts, their processes, and what is written down of them; `cluster` joins it."""

@@ -9,7 +9,7 @@ from threading import Event
 from pasps.clock import Clock, Deadline
 from pasps.cluster.dev.parts import Part
 from pasps.cluster.dev.processes import ProcessRef
-from pasps.cluster.store.zookeeper_server import tail
+from pasps.cluster.dev.zookeeper_server import tail
 from pasps.errors import BrokenError
 
 _PAUSE_SECONDS = 0.1

@@ -23,6 +23,7 @@ from pasps.cluster.dev.probes import (
 )
 from pasps.cluster.dev.processes import MARK
 from pasps.cluster.dev.state import ClusterState
+from pasps.cluster.dev.zookeeper_server import server_command
 from pasps.cluster.launch.java import find_java, java_path
 from pasps.cluster.launch.spark_daemons import (
     SparkInstallation,
@@ -35,7 +36,6 @@ from pasps.cluster.launch.spark_daemons import (
 )
 from pasps.cluster.launch.spark_java import ARCHIVE_VARIABLE, archive_of
 from pasps.cluster.store.tokens import SIGNING_VARIABLE, TOKEN_VARIABLE, ZOOKEEPER_VARIABLE
-from pasps.cluster.store.zookeeper_server import server_command
 from pasps.errors import BrokenError, InvalidError
 from pasps.topology import predictor_process
 

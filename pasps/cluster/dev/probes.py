@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from pasps.cluster.dev.ports import HOST
+from pasps.cluster.dev.zookeeper_server import is_serving
 from pasps.cluster.launch.spark_daemons import ask_master
-from pasps.cluster.store.zookeeper_server import is_serving
 from pasps.errors import BrokenError
 
 Probe = Callable[[], str | None]

@@ -16,7 +16,7 @@ _MOST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCluster:
     """Spark workers, cores of each, and the master's port. None: as it is, or the default when there is none.
 
     Raises:
@@ -35,7 +35,7 @@ class Wanted:
             raise InvalidError(f"--port: expected 1 to {_MOST_PORT}, got {self.port}")
 
 
-def new_state(wanted: Wanted) -> ClusterState:
+def new_state(wanted: WantedCluster) -> ClusterState:
     """A new cluster's state, with new secrets, and ports that are free now; that of the master is not looked at when it is wanted."""
     workers = WORKERS if wanted.workers is None else wanted.workers
     names = port_names(workers)
@@ -70,7 +70,7 @@ def with_new_secrets(state: ClusterState, *, lives: bool, knows_token: bool) -> 
     )
 
 
-def check_same(state: ClusterState, wanted: Wanted) -> None:
+def check_same(state: ClusterState, wanted: WantedCluster) -> None:
     """Whether what is there is what is wanted.
 
     Raises:

@@ -15,6 +15,7 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock, Deadline
 from pasps.cluster.driver.driver_verbs import add_driver_verbs
 from pasps.cluster.driver.ending import CRASHED, ENDED, NOT_STARTED, Ending, encoded_summary, summary_of
@@ -22,17 +23,17 @@ from pasps.cluster.driver.latest import Latest, tell_failure
 from pasps.cluster.driver.load_package import load_package
 from pasps.cluster.driver.options import DriverOptions, Secrets
 from pasps.cluster.driver.places import DEFAULT_WORKERS, Parts, follow_places, spark_job
-from pasps.cluster.driver.standing import Standing
+from pasps.cluster.driver.standing import StoreStanding
 from pasps.cluster.driver.store_keeper import StoreKeeper
-from pasps.cluster.driver.wanted import Wanted
+from pasps.cluster.driver.wanted import WantedState
 from pasps.cluster.launch.spark_java import SparkJava
 from pasps.cluster.launch.spark_launcher import SparkLauncher
-from pasps.cluster.package.package_parts import split
+from pasps.cluster.package.parts import split
 from pasps.cluster.package.unpack import Unpacked, unpack
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.submission import signed_submission
-from pasps.config import Settings
+from pasps.config import RuntimeSettings
 from pasps.control.news import News
 from pasps.control.statistics import left_over
 from pasps.errors import BrokenError, ClosedError, ComponentStartError, DrainTimeoutError, InvalidError, PaspsError
@@ -40,9 +41,10 @@ from pasps.metrics import Stats
 from pasps.topology.control_socket import ControlSocket
 from pasps.topology.controller import TopologyController
 from pasps.topology.draining import drained
-from pasps.topology.elastic import Elastic, elastic_config, policy_of
+from pasps.topology.elastic import elastic_config, policy_of
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import DRAIN_SECONDS, RunState
+from pasps.topology.summary import Reason
 from pasps.topology.topology_verbs import TopologyVerbs
 from pasps.topology.workforce import worker_count
 from pasps.worker.enlisting import Gate
@@ -60,12 +62,12 @@ class Driver:
         self._options, self._store, self._secrets, self._clock, self._java = options, store, secret, clock, java
         self._name = options.topology
         self._door = secret.door
-        self._standing = Standing(Latest(store, layout.driver(options.topology), self._failed), options, clock)
+        self._standing = StoreStanding(Latest(store, layout.driver(options.topology), self._failed), options, clock)
         self._ending: Ending | None = None
         self._drain_by = Deadline(clock, 0.0)  # of its ending
         self._news = News()
         self._summary: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        self._wanted = Wanted(store, options.topology, options.epoch)
+        self._wanted = WantedState(store, options.topology, options.epoch)
         self._controller: TopologyController | None = None
         self._keeper: StoreKeeper | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,11 +123,11 @@ class Driver:
         address = self._options.advertise, (await gate.open(self._options.bind))[1]
         workers = worker_count(blueprint, DEFAULT_WORKERS)
         job = spark_job(self._options, parts, submission.sha256, blueprint, address, secret)
-        bind = Settings.from_config(blueprint.config).worker_host or ""
+        bind = RuntimeSettings.from_config(blueprint.config).worker_host or ""
         launcher = SparkLauncher(job, workers, gate, lambda why: self._end(Ending(why)), bind)
         try:
             await launcher.start(self._java)
-            return await self._with_workers(TopologyController(blueprint, workers, launcher, self._clock, keeper), launcher, unpacked)
+            return await self._with_workers(blueprint, workers, launcher, keeper, unpacked)
         finally:
             for task in list(self._tasks):
                 task.cancel()
@@ -148,14 +150,15 @@ class Driver:
         await self._store.register(layout.alive(self._name), b'{"epoch": %d}' % self._options.epoch)
         self._keep(self._wanted.follow(self._obey))
 
-    async def _with_workers(self, controller: TopologyController, launcher: SparkLauncher, unpacked: Unpacked) -> int:
-        self._controller = controller
-        policy = self._standing.policy = policy_of(controller.blueprint)
-        about = About(self._name, unpacked.submission.file, len(controller.workforce.ids), dict(unpacked.submission.options), policy)
+    async def _with_workers(
+        self, blueprint: Blueprint, workers: int, launcher: SparkLauncher, keeper: StoreKeeper, unpacked: Unpacked
+    ) -> int:
+        policy = self._standing.policy = policy_of(blueprint)
+        about = About(self._name, unpacked.submission.file, workers, dict(unpacked.submission.options), policy)
         with RunDirectory.create(about, self._clock, base=Path(self._options.home)) as run:
-            config = elastic_config(controller.blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
-            controller.elastic = Elastic(controller, config.kept_in(run), self._clock)
-            self._standing.directory = run
+            config = elastic_config(blueprint, unpacked.file, (self._options.predictor, self._secrets.predictor))
+            controller = TopologyController(blueprint, workers, launcher, self._clock, keeper, config.kept_in(run))
+            self._controller, self._standing.directory = controller, run
             verbs = TopologyVerbs(controller, self._standing, self._kill, lambda: self._ending is None or not self._ending.for_good)
             add_driver_verbs(verbs, controller, run.path)
             controller.restarts.tell = self._standing.note
@@ -198,7 +201,7 @@ class Driver:
             if self._ending is None:  # it is only closed for one, and without one nobody waits for the end any more
                 raise
             return
-        self._end(Ending("finished", for_good=True, code=ENDED))
+        self._end(Ending(Reason.FINISHED, for_good=True, code=ENDED))
 
     def _obey(self) -> None:
         """Do what is wanted, as far as it is not so yet."""
@@ -210,9 +213,9 @@ class Driver:
                 self._keep(self._keeper.close(keep=False))
             self._end(Ending(f"driver {self._wanted.later} has taken over"))
         elif wanted.state == "killed":
-            self._end(Ending("stopped", seconds, for_good=True, code=ENDED))
+            self._end(Ending(Reason.STOPPED, seconds, for_good=True, code=ENDED))
         elif wanted.restart > self._standing.restart:
-            self._end(Ending("restarted", seconds, code=ENDED))
+            self._end(Ending(Reason.RESTARTED, seconds, code=ENDED))
         elif controller is not None and controller.state == "RUNNING" and self._ending is None:
             state = RunState.RUNNING if wanted.state == "active" else RunState.INACTIVE
             if self._standing.state is not state:
@@ -220,7 +223,7 @@ class Driver:
                 self._standing.enter(state)
 
     async def _kill(self, wait: float | None) -> Mapping[str, Any]:
-        self._end(Ending("stopped", DRAIN_SECONDS if wait is None else wait, for_good=True, code=ENDED))
+        self._end(Ending(Reason.STOPPED, DRAIN_SECONDS if wait is None else wait, for_good=True, code=ENDED))
         return await asyncio.shield(self._summary)
 
     # ---- the end
@@ -234,13 +237,13 @@ class Driver:
             self._standing.enter(RunState.DRAINING)
             if not self._ending.for_good:
                 self._standing.say("draining", "it is restarted then")
-            if self._ending.reason != "finished":
+            if self._ending.reason != Reason.FINISHED:
                 try:
                     await drained(controller, lambda: self._drain_by, self._news)
                 except DrainTimeoutError as error:
                     left = dict(error.left)
             stats = await controller.stats()
-            left = left or (left_over(stats) if self._ending.reason != "finished" else {})
+            left = left or (left_over(stats) if self._ending.reason != Reason.FINISHED else {})
         launcher.retire()
         await controller.close()
         return await self._over(left, stats, run)

@@ -12,7 +12,7 @@ from pasps.cluster.driver.options import DriverOptions
 from pasps.cluster.launch.spark_java import kept_archive
 from pasps.cluster.launch.spark_job import SparkJob, settings
 from pasps.cluster.launch.spark_launcher import SparkLauncher
-from pasps.cluster.package.package_layout import ENVIRONMENT_DIRECTORY
+from pasps.cluster.package.layout import ENVIRONMENT_DIRECTORY
 from pasps.control.news import News
 
 DEFAULT_WORKERS = 2
@@ -22,7 +22,7 @@ _SPARK = "spark."
 _SAY_WAITING_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
 Parts = tuple[Path, Path | None]
-"""The package without its environment, and the environment's archive; see `package_parts`."""
+"""The package without its environment, and the environment's archive; see `package.parts`."""
 
 
 def spark_job(options: DriverOptions, parts: Parts, sha256: str, blueprint: Blueprint, address: tuple[str, int], secret: bytes) -> SparkJob:

@@ -15,7 +15,7 @@ from pasps.topology.run_directory import RunDirectory
 from pasps.topology.run_record import RunState
 
 
-class Standing:
+class StoreStanding:
     """`address` is the control port, once there is one; `restart` how many restarts had been asked for when it began,
     `policy` who decides on replicas, once that is known.
 

@@ -21,7 +21,7 @@ class _Epoch(msgspec.Struct):
     epoch: int
 
 
-class Wanted:
+class WantedState:
     """`desired` is the newest that could be read; `later` the epoch of a driver that came after this one, None: there is none.
 
     A topology whose entry is gone, or emptied, is over: that it ends is wanted.

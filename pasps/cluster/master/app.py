@@ -38,7 +38,7 @@ from pasps.cluster.master.rebalance import Rebalances
 from pasps.cluster.master.records import Rebalance
 from pasps.cluster.master.submissions import Submissions
 from pasps.cluster.master.topologies import Topologies
-from pasps.cluster.package.package_layout import MOST_PACKAGE_BYTES, megabytes
+from pasps.cluster.package.layout import MOST_PACKAGE_BYTES, megabytes
 from pasps.cluster.store.contract import Store, StoreUnavailableError
 from pasps.cluster.store.tokens import is_token
 from pasps.errors import BrokenError, BusyError, ClosedError, InvalidError, PaspsError, TimeoutExpiredError

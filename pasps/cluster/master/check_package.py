@@ -24,7 +24,7 @@ import cloudpickle
 
 from pasps.api.blueprint import Blueprint
 from pasps.cluster.driver.load_package import MissingModuleError, check_paths, load_package
-from pasps.cluster.package.package_layout import PackageError
+from pasps.cluster.package.layout import PackageError
 from pasps.cluster.package.unpack import unpack
 from pasps.cluster.store.submission import Submission, submission_of
 from pasps.control.et_file import et_path, load_execution_times

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pasps.cluster.master import records
-from pasps.cluster.master.records import Launch, decoded
+from pasps.cluster.master.records import DriverStart, decoded
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Entry, Store
 from pasps.cluster.store.submission import Desired, DriverRecord, Submission, desired_of, driver_of, signed_submission
@@ -31,7 +31,7 @@ class Found:
     desired: Desired = field(default_factory=Desired)
     record: DriverRecord | None = None
     alive: int | None = None
-    launch: Launch | None = None
+    launch: DriverStart | None = None
     last_epoch: int = 0
     summary: bool = False
     problem: str = ""
@@ -100,8 +100,8 @@ def _alive_of(value: bytes, where: str) -> _Alive:
     return decoded(value, _Alive, where)
 
 
-def _launch_of(value: bytes, where: str) -> Launch:
-    return decoded(value, Launch, where)
+def _launch_of(value: bytes, where: str) -> DriverStart:
+    return decoded(value, DriverStart, where)
 
 
 def _understood(entry: Entry | None, read: Callable[[bytes, str], _T], path: str, problems: list[str]) -> _T | None:

@@ -17,7 +17,7 @@ import msgspec
 
 from pasps.cluster.master.child import ChildResult, run_child
 from pasps.cluster.master.failures import RefusedPackageError
-from pasps.cluster.package.package_layout import SUBMISSION
+from pasps.cluster.package.layout import SUBMISSION
 from pasps.cluster.store.submission import Submission, encoded, submission_of
 from pasps.cluster.store.tokens import SECRET_VARIABLES
 from pasps.errors import BrokenError

@@ -19,7 +19,7 @@ from pasps.cluster.master.endings import Endings
 from pasps.cluster.master.found import Found, find
 from pasps.cluster.master.locks import Locks
 from pasps.cluster.master.packages import Packages
-from pasps.cluster.master.records import Launch
+from pasps.cluster.master.records import DriverStart
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import ConflictError, Store, StoreUnavailableError, Watch
 from pasps.cluster.store.submission import Desired, DriverRecord, encoded, is_left, with_desired
@@ -180,21 +180,21 @@ class Reconciler:
         package = await self._packages.local(found.submission.package)
         # above those of an earlier topology of the name, too: if a driver of that still lives, it has to find that it is the older
         epoch = max(found.last_epoch, found.newest) + 1
-        launch = Launch(epoch, found.submission.package, found.desired.restart)
+        launch = DriverStart(epoch, found.submission.package, found.desired.restart)
         if not await self._take_epoch(found.name, launch):
             return
         # an epoch that is taken and not used does no harm, two drivers of one would
         if self._leads():
             self._processes.start(found.name, epoch, package)
 
-    async def _take_epoch(self, name: str, launch: Launch) -> bool:
+    async def _take_epoch(self, name: str, launch: DriverStart) -> bool:
         path = records.launch(name)
         there = await self._store.read(path)
         try:
             if there is None:
                 await self._store.create(path, records.encoded(launch))
             else:
-                last = records.decoded(there.value, Launch, path)
+                last = records.decoded(there.value, DriverStart, path)
                 if last.epoch >= launch.epoch:
                     return False
                 await self._store.write(path, records.encoded(launch), there.version)

@@ -39,7 +39,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class DriverStart:
     """The newest start of a driver for a name, written before the process is made, so that no epoch is ever used twice.
 
     Outlives its topology: a driver that was cut off must not meet its own epoch again under the next topology of that name.
@@ -72,7 +72,7 @@ def member(name: str) -> str:
 
 
 def launch(name: str) -> str:
-    """The `Launch` of a name."""
+    """The `DriverStart` of a name."""
     return f"{LAUNCHES}/{name}"
 
 
@@ -86,7 +86,7 @@ def ended_of(name: str, entries: list[str]) -> list[str]:
     return [f"{ENDED}/{entry}" for entry in entries if entry.rpartition("-")[0] == name]
 
 
-def encoded(record: Member | Launch | EndedTopology) -> bytes:
+def encoded(record: Member | DriverStart | EndedTopology) -> bytes:
     """As the store keeps it."""
     return msgspec.json.encode(record)
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pasps.cluster.package.package_layout import PackageError, python_minor
+from pasps.cluster.package.layout import PackageError, python_minor
 
 _LAST_LINES = 15
 _CURE = "pip install 'pasps[cluster]'"

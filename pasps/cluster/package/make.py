@@ -14,7 +14,7 @@ from typing import Any
 
 from pasps.cluster.package.environment import build_environment
 from pasps.cluster.package.imports import files_below, import_roots, sources_of
-from pasps.cluster.package.package_layout import (
+from pasps.cluster.package.layout import (
     ENVIRONMENT,
     ENVIRONMENT_DIRECTORY,
     MOST_PACKAGE_BYTES,

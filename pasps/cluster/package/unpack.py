@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from pasps.cluster.package.package_layout import (
+from pasps.cluster.package.layout import (
     ENVIRONMENT,
     ENVIRONMENT_DIRECTORY,
     MOST_ENTRIES,

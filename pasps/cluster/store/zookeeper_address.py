@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pasps.cluster.store.store_path import checked
+from pasps.cluster.store.path import checked
 from pasps.errors import InvalidError
 
 DEFAULT_PORT = 2181

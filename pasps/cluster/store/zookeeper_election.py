@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from pasps.cluster.store.contract import StoreUnavailableError
-from pasps.cluster.store.store_path import below, turn
+from pasps.cluster.store.path import below, turn
 from pasps.cluster.store.zookeeper_connection import ZooKeeperConnection
 from pasps.cluster.store.zookeeper_keeping import POLL_SECONDS, RETRY_SECONDS, wait_told
 from pasps.cluster.store.zookeeper_nodes import ZooKeeperNodes

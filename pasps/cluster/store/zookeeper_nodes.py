@@ -8,7 +8,7 @@ from typing import Any
 
 from kazoo.exceptions import NoChildrenForEphemeralsError, NodeExistsError, NoNodeError, NotEmptyError
 
-from pasps.cluster.store.store_path import above, below
+from pasps.cluster.store.path import above, below
 from pasps.cluster.store.zookeeper_connection import ZooKeeperConnection
 from pasps.errors import InvalidError
 

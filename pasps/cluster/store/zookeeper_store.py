@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from pasps.cluster.store.contract import ConflictError, Entry, StoreUnavailableError
-from pasps.cluster.store.store_path import ROOT, below, checked, checked_name, checked_value, counted
+from pasps.cluster.store.path import ROOT, below, checked, checked_name, checked_value, counted
 from pasps.cluster.store.zookeeper_access import DriverAccess, MasterAccess, is_open
 from pasps.cluster.store.zookeeper_address import checked_session_seconds, parse_connect
 from pasps.cluster.store.zookeeper_connection import ZooKeeperConnection

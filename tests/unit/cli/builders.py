@@ -13,12 +13,13 @@ from pasps.api.spout import Spout
 from pasps.api.topology import Topology
 from pasps.api.tuples import Tuple
 from pasps.cli.views.frame import Frame, Frames
-from pasps.cli.views.outcome import Ended, Outcome
+from pasps.cli.views.outcome import Outcome
 from pasps.metrics import ComponentStats, Latency, Stats
 from pasps.topology.controller import ErrorReport
 from pasps.topology.run_list import KnownRun
 from pasps.topology.run_record import RunRecord, RunState, host
 from pasps.topology.status import Status, shapes
+from pasps.topology.summary import Reason
 from pasps.topology.workforce import WorkerInfo
 
 
@@ -84,7 +85,7 @@ def frame(errors: Sequence[ErrorReport] = (), **given: Any) -> Frame:
 
 
 def outcome(
-    ended: Ended = Ended.FINISHED, *, errors: Sequence[ErrorReport] = (), left: dict[str, int] | None = None, **given: Any
+    ended: Reason = Reason.FINISHED, *, errors: Sequence[ErrorReport] = (), left: dict[str, int] | None = None, **given: Any
 ) -> Outcome:
     own = {name: given.pop(name) for name in ("workers_lost", "signal", "run_dir", "restarts") if name in given}
     return Outcome("doubling", ended, frame(errors, **given), errors, left or {}, **own)

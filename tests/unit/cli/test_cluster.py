@@ -8,7 +8,7 @@ import pytest
 from pasps.cli import exit_codes
 from pasps.cli.cluster import status_object, status_text
 from pasps.cli.main import call, parsed
-from pasps.cluster.dev.dev_cluster import DevCluster, PartStatus
+from pasps.cluster.dev.cluster import DevCluster, PartStatus
 from pasps.cluster.dev.state import write_state
 from tests.unit.cluster.dev.test_home import STATE
 

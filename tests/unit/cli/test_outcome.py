@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from pasps.cli import exit_codes
-from pasps.cli.views.outcome import Ended
 from pasps.control.decision_log import Restarts
+from pasps.topology.summary import Reason
 from tests.unit.cli.builders import outcome
 
 
-@pytest.mark.parametrize("ended", [Ended.FINISHED, Ended.DURATION, Ended.INTERRUPTED, Ended.TERMINATED, Ended.STOPPED])
-def test_whoever_ended_it_a_run_that_lost_nothing_is_fine(ended: Ended) -> None:
+@pytest.mark.parametrize("ended", [Reason.FINISHED, Reason.DURATION, Reason.INTERRUPTED, Reason.TERMINATED, Reason.STOPPED])
+def test_whoever_ended_it_a_run_that_lost_nothing_is_fine(ended: Reason) -> None:
     assert outcome(ended, emitted_first=5, acked=5).exit_code == exit_codes.OK
 
 

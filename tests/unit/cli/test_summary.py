@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from pasps.cli.views.outcome import Ended
 from pasps.cli.views.summary import summary_text
 from pasps.cli.views.view import frame_object, plain_line, summary_object
 from pasps.control.decision_log import Restarts
 from pasps.metrics import Latency
+from pasps.topology.summary import Reason
 from tests.unit.cli.builders import frame, outcome, report
 
 LATENCY = Latency(10, 0.004, 0.003, 0.02, 1.5)
@@ -32,14 +32,14 @@ def test_it_tells_how_it_ended_each_component_and_the_totals() -> None:
 @pytest.mark.parametrize(
     ("ended", "left", "words"),
     [
-        (Ended.INTERRUPTED, {}, "interrupted, drained after"),
-        (Ended.TERMINATED, {"doubled": 1}, "terminated, not drained in time after"),
-        (Ended.DURATION, {}, "the time is over, drained after"),
-        (Ended.STOPPED, {}, "stopped by `pasps kill`, drained after"),
-        (Ended.KILLED, {"doubled": 1}, "ended at once, without draining after"),
+        (Reason.INTERRUPTED, {}, "interrupted, drained after"),
+        (Reason.TERMINATED, {"doubled": 1}, "terminated, not drained in time after"),
+        (Reason.DURATION, {}, "the time is over, drained after"),
+        (Reason.STOPPED, {}, "stopped by `pasps kill`, drained after"),
+        (Reason.KILLED, {"doubled": 1}, "ended at once, without draining after"),
     ],
 )
-def test_the_first_line_says_whether_it_was_drained(ended: Ended, left: dict[str, int], words: str) -> None:
+def test_the_first_line_says_whether_it_was_drained(ended: Reason, left: dict[str, int], words: str) -> None:
     assert words in summary_text(outcome(ended, left=left))
 
 
@@ -55,10 +55,10 @@ def test_what_is_left_and_lost_is_named() -> None:
 
 
 def test_what_was_due_and_never_got_in_is_told_where_a_spout_knows_it() -> None:
-    text = summary_text(outcome(Ended.DURATION, numbers={"backlog": 2268}))
+    text = summary_text(outcome(Reason.DURATION, numbers={"backlog": 2268}))
     assert "backlog    2,268 events were due and not emitted when it ended" in text.splitlines()
     for none in ({}, {"numbers": {"backlog": 0}}):
-        assert "backlog" not in summary_text(outcome(Ended.DURATION, **none))
+        assert "backlog" not in summary_text(outcome(Reason.DURATION, **none))
 
 
 def test_it_says_that_numbers_are_missing() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pasps.cluster.package import environment
+from pasps.cluster.package.layout import PackageError, sha256_of
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import PackageError, sha256_of
 from pasps.cluster.store.submission import submission_of
 
 

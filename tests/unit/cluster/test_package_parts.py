@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pasps.cluster.package.layout import PackageError, python_minor
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import PackageError, python_minor
-from pasps.cluster.package.package_parts import split
+from pasps.cluster.package.parts import split
 from pasps.cluster.package.unpack import unpack
 from pasps.cluster.store.submission import Submission, encoded
 from pasps.errors import BrokenError

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.cluster.store.store_path import above, ancestors, below, checked_name, turn
+from pasps.cluster.store.path import above, ancestors, below, checked_name, turn
 from pasps.errors import InvalidError
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pasps.cluster.package.layout import PackageError, python_minor, sha256_of
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import PackageError, python_minor, sha256_of
 from pasps.cluster.package.unpack import Unpacked, site_packages, take_environment, unpack, unpack_once
 from pasps.cluster.store.submission import Submission, encoded
 from pasps.errors import BrokenError, InvalidError

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pasps.cluster.dev.zookeeper_server import class_path, config_text, tail
 from pasps.cluster.launch.java import MissingSparkError
-from pasps.cluster.store.zookeeper_server import class_path, config_text, tail
 
 NEEDED = [
     "zookeeper-3.9.5.jar",

@@ -5,35 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from pasps.activation import first_table
-from pasps.assignment import Need, place
 from pasps.control.settings import ElasticSettings
 from pasps.errors import BrokenError
 from pasps.metrics import Stats
 from pasps.testing import FakeClock
-from pasps.topology.controller import TopologyController
+from pasps.topology.actuator import TableActuator
 from pasps.topology.elastic import Elastic, ElasticConfig
 from tests.unit.cli.builders import blueprint, stats
+from tests.unit.in_process import InProcessTopology
 
 
-class Controller:
-    """As much of a `TopologyController` as is asked for a snapshot; the first one comes at once, the others when `gate` is open."""
+class Snapshots:
+    """What comes of cuts: the first one at once, the others when `gate` is open."""
 
     def __init__(self) -> None:
-        self.blueprint = blueprint()
-        self.actuator = SimpleNamespace(held={})
-        self.publisher = SimpleNamespace(table=first_table(place({"numbers": Need(1, 1), "doubled": Need(4, 2)}, ["w0"]), {"w0": 1}))
-        self.workforce = SimpleNamespace(cores=lambda: {"elsewhere": 2})
         self.gate = asyncio.Event()
         self.asked = self.at_once = 0
         self.error: Exception | None = None
+        self.over = False
 
-    async def stats(self) -> Stats:
+    async def cut(self) -> Stats:
+        if self.over:
+            raise BrokenError("the workers are gone")
         self.asked += 1
         if self.asked == 1:
             return stats(0.0)
@@ -46,24 +43,29 @@ class Controller:
             raise self.error
         return stats(float(self.asked))
 
-    async def cut(self) -> Stats:
-        raise BrokenError("the workers are gone")
 
-
-def with_elastic(test: Callable[[Controller, Elastic, FakeClock], Coroutine[Any, Any, None]]) -> None:
-    """A topology whose next tick is long from now, as the real clock has it."""
+def with_elastic(test: Callable[[Snapshots, Elastic, FakeClock], Coroutine[Any, Any, None]]) -> None:
+    """A topology of another machine whose next tick is long from now."""
+    topology = InProcessTopology(blueprint())
+    topology.launcher.hosts["w0"] = "elsewhere"
+    topology.started()
 
     async def main() -> None:
-        controller, clock = Controller(), FakeClock()
-        settings = ElasticSettings.from_config({"pasps.predictor": "none", "pasps.correction.secs": 1.0})
-        elastic = Elastic(cast(TopologyController, controller), ElasticConfig(settings, "pasps"), clock)
+        snapshots, clock, controller = Snapshots(), FakeClock(), topology.controller
+        config = ElasticConfig(ElasticSettings.from_config({"pasps.predictor": "none", "pasps.correction.secs": 1.0}), "pasps")
+        actuator = TableActuator(controller.publisher, controller.restart)
+        elastic = Elastic(controller.blueprint, config, actuator, controller.workforce, snapshots.cut, clock)
         elastic.awake()
-        await until(lambda: controller.asked == 1)
-        await test(controller, elastic, clock)
+        await until(lambda: snapshots.asked == 1)
+        await test(snapshots, elastic, clock)
+        snapshots.over = True
         await elastic.close()
-        assert controller.at_once == 0, "what was asked is given up"
+        assert snapshots.at_once == 0, "what was asked is given up"
 
-    asyncio.run(main())
+    try:
+        topology.run(main())
+    finally:
+        topology.close_all()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -75,19 +77,19 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_who_is_pressed_asks_at_once_but_not_again_before_there_is_an_answer() -> None:
-    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
+    async def test(snapshots: Snapshots, elastic: Elastic, clock: FakeClock) -> None:
         for _ in range(3):
             clock.advance(1.5)
             elastic.pressed("doubled")
             await asyncio.sleep(0)
-        assert (controller.asked, controller.at_once) == (2, 1)
-        controller.gate.set()
-        await until(lambda: controller.at_once == 0)
+        assert (snapshots.asked, snapshots.at_once) == (2, 1)
+        snapshots.gate.set()
+        await until(lambda: snapshots.at_once == 0)
         await asyncio.sleep(0)
         clock.advance(1.5)
         elastic.pressed("doubled")
-        await until(lambda: controller.asked == 3)
-        controller.gate.clear()
+        await until(lambda: snapshots.asked == 3)
+        snapshots.gate.clear()
 
     with_elastic(test)
 
@@ -95,13 +97,13 @@ def test_who_is_pressed_asks_at_once_but_not_again_before_there_is_an_answer() -
 def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
 
-    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
-        controller.gate.set()
+    async def test(snapshots: Snapshots, elastic: Elastic, clock: FakeClock) -> None:
+        snapshots.gate.set()
         for error in (BrokenError("it ends"), KeyError("doubled")):
-            controller.error, asked = error, controller.asked
+            snapshots.error, asked = error, snapshots.asked
             clock.advance(1.5)
             elastic.pressed("doubled")
-            await until(lambda asked=asked: controller.asked == asked + 1 and not controller.at_once)  # type: ignore[misc]
+            await until(lambda asked=asked: snapshots.asked == asked + 1 and not snapshots.at_once)  # type: ignore[misc]
             await asyncio.sleep(0)
 
     with_elastic(test)
@@ -109,9 +111,9 @@ def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplo
 
 
 def test_one_that_is_closed_while_it_is_pressed_asks_nobody_any_more() -> None:
-    async def test(controller: Controller, elastic: Elastic, clock: FakeClock) -> None:
+    async def test(snapshots: Snapshots, elastic: Elastic, clock: FakeClock) -> None:
         clock.advance(1.5)
         elastic.pressed("doubled")
-        await until(lambda: controller.at_once == 1)
+        await until(lambda: snapshots.at_once == 1)
 
     with_elastic(test)

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from pasps.api import Grouping
 from pasps.api.bolt import Bolt
 from pasps.api.topology import Topology
 from pasps.topology.homes import Homes
 from pasps.topology.keeper import Resume
-from pasps.topology.worker_link import WorkerLink
 from tests.unit.cli.builders import Numbers
 
 
@@ -23,19 +23,21 @@ class Spread(Topology):
     counted = Plain.spec(inputs={numbers: Grouping.fields("n")}, par=1, pool=4)
 
 
+@dataclass
 class Link:
-    """As much of a `WorkerLink` as is placed on; the real one has a process."""
+    """See `Housed`."""
 
-    def __init__(self, worker: str, host: str, incarnation: int = 1) -> None:
-        self.worker, self.where, self.incarnation = worker, (host, "/executor"), incarnation
+    worker: str
+    incarnation: int
+    where: tuple[str, ...]
 
 
 def homes(resume: Resume | None = None) -> Homes:
     return Homes(Spread.blueprint(), resume or Resume())
 
 
-def links(*hosts: str) -> list[WorkerLink]:
-    return cast("list[WorkerLink]", [Link(f"w{index}", host, index + 1) for index, host in enumerate(hosts)])
+def links(*hosts: str) -> list[Link]:
+    return [Link(f"w{index}", index + 1, (host, "/executor")) for index, host in enumerate(hosts)]
 
 
 def test_before_workers_have_places_nobody_is_alive() -> None:

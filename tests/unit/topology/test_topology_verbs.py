@@ -1,78 +1,57 @@
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from pasps.activation import first_table, with_active
-from pasps.assignment import Need, place
+from pasps.api import Grouping
+from pasps.api.blueprint import Blueprint
+from pasps.api.bolt import Bolt
+from pasps.api.context import TopologyContext
+from pasps.api.spout import Spout
+from pasps.api.topology import Topology
+from pasps.api.tuples import Tuple
 from pasps.control.decision_log import Restarts
-from pasps.errors import InvalidError, UnmovableError
-from pasps.metrics import Stats
-from pasps.topology.controller import ElasticView, ErrorReport, TopologyController
+from pasps.control.settings import ElasticSettings
+from pasps.errors import InvalidError
+from pasps.topology.elastic import ElasticConfig
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
 from pasps.topology.topology_verbs import TopologyVerbs
 from pasps.topology.verbs import Scaled
-from pasps.topology.workforce import WorkerInfo
-from tests.unit.cli.builders import blueprint, report, stats
+from tests.unit.cli.builders import Doubled, report
+from tests.unit.in_process import InProcessTopology, rounds
 
 
-class Publisher:
-    def __init__(self) -> None:
-        self.table = first_table(place({"numbers": Need(1, 1), "doubled": Need(4, 2)}, ["w0"]), {"w0": 1})
+class Quiet(Spout):
+    outputs = ("n",)
+
+    def next_tuple(self) -> None:
+        pass
 
 
-class Elastic:
-    def __init__(self) -> None:
-        self.released: list[str] = []
-
-    def release(self, component: str) -> None:
-        self.released.append(component)
-
-    def view(self) -> ElasticView:
-        return ElasticView("pasps", "lr", "predictor", 1.0, 1.0, "", {})
+class Doubling(Topology):
+    numbers = Quiet.spec()
+    doubled = Doubled.spec(inputs=[numbers], par=2, pool=4)
 
 
-class Controller:
-    """As much of a `TopologyController` as the verbs use; the real one needs worker processes."""
+class Logs(Bolt):
+    def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
+        self.log = threading.Lock()
 
-    def __init__(self) -> None:
-        self.blueprint = blueprint()
-        self.publisher = Publisher()
-        self.errors: deque[ErrorReport] = deque()
-        self.losses: deque[ErrorReport] = deque()
-        self.lost = 0
-        self.elastic: Elastic | None = None
-        self.awake = True
-        self.workforce = SimpleNamespace(ids=["w0"])
-        self.restarts = SimpleNamespace(under_way="", so_far=Restarts())
-
-    def workers(self) -> list[WorkerInfo]:
-        return [WorkerInfo("w0", 41, "127.0.0.1", 7000)]
-
-    def troubles(self) -> list[str]:
-        return ["worker w0 cannot live"]
-
-    async def stats(self) -> Stats:
-        return stats(3.0)
-
-    async def set_active(self, component: str, count: int) -> int:
-        if count == 3:
-            raise UnmovableError(component, 1, "log", "a file")
-        self.publisher.table = with_active(self.publisher.table, component, count)
-        return self.publisher.table.version
-
-    def set_awake(self, awake: bool) -> None:
-        self.awake = awake
+    def process(self, tup: Tuple) -> None:
+        pass
 
 
-class Standing:
+class Logging(Topology):
+    numbers = Quiet.spec()
+    doubled = Logs.spec(inputs={numbers: Grouping.fields("n")}, par=2, pool=4)
+
+
+class RunStanding:
     def __init__(self) -> None:
         self.state = RunState.RUNNING
 
@@ -80,43 +59,65 @@ class Standing:
         self.state = state
 
 
-class Bench:
+class Bench(InProcessTopology):
     """The verbs with what is around them."""
 
-    def __init__(self) -> None:
-        self.controller, self.standing = Controller(), Standing()
+    def __init__(self, topology: Blueprint | None = None, workers: int = 1, *, elastic: bool = False) -> None:
+        settings = ElasticSettings.from_config({"pasps.predictor": "none"})
+        super().__init__(topology or Doubling.blueprint(), workers, control=ElasticConfig(settings, "pasps") if elastic else None)
+        self.started(awake=elastic)
+        self.standing = RunStanding()
         self.killed: list[float | None] = []
-        self.verbs = TopologyVerbs(cast("TopologyController", self.controller), self.standing, self.kill)
+        self.verbs = TopologyVerbs(self.controller, self.standing, self.kill)
 
     async def kill(self, wait: float | None) -> Mapping[str, Any]:
         self.killed.append(wait)
         return {"left": {}}
 
     def call(self, name: str, **arguments: Any) -> Any:
-        return asyncio.run(self.verbs.call(name, arguments))
+        told = self.run(self.verbs.call(name, arguments))
+        self.run(rounds())
+        return told
+
+    @property
+    def awake(self) -> bool:
+        """What workers were told last."""
+        return bool(self.launcher.spouts) and self.launcher.spouts[-1][1]
+
+
+@pytest.fixture(autouse=True)
+def _all_end() -> Iterator[None]:
+    yield
+    Bench.close_all()
 
 
 def test_status_is_all_that_is_known() -> None:
-    bench = Bench()
-    bench.controller.elastic = Elastic()
+    bench = Bench(elastic=True)
     bench.controller.errors.extend(report(str(number)) for number in range(30))
+    bench.clock.advance(3.0)
     status = status_from(bench.call("status"))
     assert (status.name, status.state, status.uptime_seconds) == ("doubling", RunState.RUNNING, 3.0)
     assert [component.id for component in status.components] == ["numbers", "doubled"]
     assert (status.workers_wanted, [worker.pid for worker in status.workers]) == (1, [41])
     assert [error.text for error in status.errors] == [str(number) for number in range(20, 30)]
-    assert status.elastic == asdict(Elastic().view())
+    assert bench.controller.elastic is not None
+    assert status.elastic == asdict(bench.controller.elastic.view())
     assert status.elastic["policy"] == "pasps"
-    assert status.troubles == ("worker w0 cannot live",)
     assert Bench().call("status")["elastic"] is None
-    assert (status.restarting, status.restarts) == ("", Restarts())
+    assert (status.restarting, status.restarts, status.troubles) == ("", Restarts(), ())
+
+
+def test_status_says_what_keeps_a_part_of_it_from_working() -> None:
+    bench = Bench()
+    bench.run(bench.crash("w0"))
+    (trouble,) = status_from(bench.call("status")).troubles
+    assert trouble.startswith("worker w0 cannot live: it died 5 times within a minute")
 
 
 def test_status_says_that_all_workers_are_started_anew_and_how_often_they_were() -> None:
     bench = Bench()
-    bench.controller.restarts = SimpleNamespace(
-        under_way="all workers are being started anew (doubled 1 -> 2)", so_far=Restarts(3, 90.0, 2.5, 7)
-    )
+    restarts = bench.controller.restarts
+    restarts.under_way, restarts.so_far = "all workers are being started anew (doubled 1 -> 2)", Restarts(3, 90.0, 2.5, 7)
     status = status_from(bench.call("status"))
     assert status.restarting == "all workers are being started anew (doubled 1 -> 2)"
     assert status.restarts == Restarts(3, 90.0, 2.5, 7)
@@ -128,7 +129,7 @@ def test_scale_sets_what_works_and_tells_before_and_after() -> None:
 
 
 def test_what_the_controller_refuses_is_told_for_its_bolt() -> None:
-    told = Bench().call("scale", bolts={"doubled": 3})["bolts"]["doubled"]
+    told = Bench(Logging.blueprint(), 3).call("scale", bolts={"doubled": 3})["bolts"]["doubled"]
     assert (told["before"], told["after"], told["error"][0]) == (2, 2, "UnmovableError")
     assert "attribute 'log' cannot move" in told["error"][1]
 
@@ -154,10 +155,12 @@ def test_scale_checks_all_before_it_changes_any(bolts: dict[str, Any], words: st
 
 
 def test_auto_gives_a_bolt_back_to_whoever_decides() -> None:
-    bench = Bench()
-    bench.controller.elastic = Elastic()
+    bench = Bench(elastic=True)
+    assert bench.controller.elastic is not None
+    bench.call("scale", bolts={"doubled": 3})
+    assert bench.controller.elastic.view().held == {"doubled": 3}
     told = bench.call("scale", bolts={"doubled": "auto"})["bolts"]["doubled"]
-    assert (told, bench.controller.elastic.released) == ({"before": 2, "planned": None, "after": 2, "error": None}, ["doubled"])
+    assert (told, bench.controller.elastic.view().held) == ({"before": 3, "planned": None, "after": 3, "error": None}, {})
 
 
 def test_somebody_else_may_scale() -> None:
@@ -176,29 +179,28 @@ def test_somebody_else_may_scale() -> None:
 def test_spouts_are_stopped_and_started() -> None:
     bench = Bench()
     assert bench.call("deactivate") == {"state": "inactive"}
-    assert (bench.controller.awake, bench.standing.state) == (False, RunState.INACTIVE)
+    assert ([awake for _, awake in bench.launcher.spouts], bench.standing.state) == ([False], RunState.INACTIVE)
     assert bench.call("activate") == {"state": "running"}
-    assert bench.controller.awake
+    assert bench.awake
 
 
 @pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING, RunState.ENDED])
 def test_nobody_wakes_the_spouts_of_one_that_drains(state: RunState) -> None:
     bench = Bench()
-    bench.standing.state, bench.controller.awake = state, False
+    bench.standing.state = state
     with pytest.raises(InvalidError, match=f"is {state}, so its spouts stay as they are"):
         bench.call("activate")
-    assert not bench.controller.awake
+    assert not bench.awake
 
 
 @pytest.mark.parametrize("state", [RunState.STARTING, RunState.DRAINING])
 @pytest.mark.parametrize(("verb", "wanted"), [("activate", "active"), ("deactivate", "inactive")])
 def test_where_it_is_kept_and_done_later_it_is_not_refused(state: RunState, verb: str, wanted: str) -> None:
     bench = Bench()
-    bench.verbs = TopologyVerbs(cast("TopologyController", bench.controller), bench.standing, bench.kill, lambda: True)
+    bench.verbs = TopologyVerbs(bench.controller, bench.standing, bench.kill, lambda: True)
     bench.standing.state = state
-    before = bench.controller.awake
     assert bench.call(verb) == {"state": str(state), "wanted": wanted}
-    assert (bench.controller.awake, bench.standing.state) == (before, state)
+    assert (bench.launcher.spouts, bench.standing.state) == ([], state), "nobody was told anything"
 
 
 def test_kill_is_for_whoever_owns_the_run() -> None:

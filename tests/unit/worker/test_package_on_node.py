@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pasps.cluster.package.layout import PackageError
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import PackageError
 from pasps.errors import BrokenError
 from pasps.worker.package_on_node import application_directory, package_on_node
 

@@ -7,7 +7,7 @@ import pytest
 
 from pasps.cluster.dev.home import ClusterHome
 from pasps.cluster.dev.state import ClusterState, read_state, write_state
-from pasps.cluster.dev.wanted import Wanted, check_same
+from pasps.cluster.dev.wanted import WantedCluster, check_same
 from pasps.errors import BusyError, InvalidError
 
 STATE = ClusterState(
@@ -98,19 +98,20 @@ def test_a_file_that_is_no_state_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"), [(Wanted(workers=3), "--workers 2, got 3"), (Wanted(cores=1), "--cores 4"), (Wanted(port=9), "--port 1")]
+    ("wanted", "words"),
+    [(WantedCluster(workers=3), "--workers 2, got 3"), (WantedCluster(cores=1), "--cores 4"), (WantedCluster(port=9), "--port 1")],
 )
-def test_another_cluster_than_the_one_that_is_up_is_refused(wanted: Wanted, words: str) -> None:
+def test_another_cluster_than_the_one_that_is_up_is_refused(wanted: WantedCluster, words: str) -> None:
     with pytest.raises(InvalidError, match=words):
         check_same(STATE, wanted)
 
 
 def test_the_same_numbers_or_none_are_not_refused() -> None:
-    check_same(STATE, Wanted())
-    check_same(STATE, Wanted(workers=2, cores=4, port=1))
+    check_same(STATE, WantedCluster())
+    check_same(STATE, WantedCluster(workers=2, cores=4, port=1))
 
 
 @pytest.mark.parametrize("numbers", [{"workers": 0}, {"cores": -1}, {"port": 0}, {"port": 65_536}])
 def test_a_number_that_cannot_be_is_refused(numbers: dict[str, int]) -> None:
     with pytest.raises(InvalidError, match=f"--{next(iter(numbers))}: expected"):
-        Wanted(**numbers)
+        WantedCluster(**numbers)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pasps.cluster.dev import dev_cluster
-from pasps.cluster.dev.dev_cluster import DevCluster
+from pasps.cluster.dev import cluster as dev_cluster
+from pasps.cluster.dev.cluster import DevCluster
 from pasps.cluster.dev.parts import Part, Tools
 from pasps.cluster.dev.processes import ProcessRef
 from pasps.cluster.dev.state import ClusterState, write_state
-from pasps.cluster.dev.wanted import Wanted, new_state
+from pasps.cluster.dev.wanted import WantedCluster, new_state
 from pasps.topology.process_identity import started
 
 DEAD = ProcessRef(2**22 + 1, "long ago")
@@ -34,7 +34,7 @@ def came_up(monkeypatch: pytest.MonkeyPatch) -> list[ClusterState]:
 
 
 def before(home: Path, **processes: ProcessRef) -> ClusterState:
-    state = new_state(Wanted())
+    state = new_state(WantedCluster())
     state = ClusterState(**{**{name: getattr(state, name) for name in state.__slots__}, "processes": processes})
     home.mkdir()
     (home / "cluster.lock").touch()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,89 +18,71 @@ from pasps.control.decision_log import Record
 from pasps.control.explain import NOTHING
 from pasps.control.plan import Plan
 from pasps.errors import BrokenError, BusyError, InvalidError
-from pasps.topology.controller import TopologyController
 from pasps.topology.run_record import RunState, write_json
 from pasps.topology.topology_verbs import TopologyVerbs
 from pasps.topology.verbs import result_of
-from pasps.worker.messages import LogText
 from tests.unit.cli.builders import blueprint
+from tests.unit.in_process import InProcessTopology
 
 
-class Workforce:
-    """Three workers, of which the last is not there; `meet` lets an answer wait until so many were asked."""
-
-    def __init__(self) -> None:
-        self.ids = ["w0", "w1", "w2"]
-        self.asked: list[tuple[str, int | None, int]] = []
-        self.meet: asyncio.Barrier | None = None
-
-    def hosts(self) -> dict[str, str]:
-        return {"w0": "here", "w1": "there"}
-
-    async def read_log(self, worker: str, offset: int | None, lines: int) -> LogText:
-        self.asked.append((worker, offset, lines))
-        if self.meet is not None:
-            await self.meet.wait()
-        if worker not in self.ids:
-            raise InvalidError(f"there is no worker {worker!r}")
-        if worker == "w2":
-            raise BrokenError("worker w2 is not there now")
-        return LogText(1, f"said by {worker}\n", 17)
-
-
-class Controller:
-    """As much of a `TopologyController` as the verbs use; the real one needs worker processes."""
-
-    def __init__(self) -> None:
-        self.blueprint = blueprint()
-        self.workforce = Workforce()
-
-    def workers(self) -> list[object]:
-        return []
-
-
-class Standing:
+class RunStanding:
     state = RunState.RUNNING
 
     def enter(self, state: RunState) -> None:
         pass
 
 
-class Bench:
+class Bench(InProcessTopology):
+    """Three workers, of which the last is not there."""
+
     def __init__(self, directory: Path) -> None:
-        controller = Controller()
-        self.workforce = controller.workforce
-        self.verbs = TopologyVerbs(cast("TopologyController", controller), Standing(), self.kill)
-        add_driver_verbs(self.verbs, cast("TopologyController", controller), directory)
+        super().__init__(blueprint(), 3)
+        self.launcher.hosts = {"w1": "there"}
+        self.started()
+        self.launcher.faults["place", "w2"] = "never"
+        self.run(self.die("w2"))
+        self.verbs = TopologyVerbs(self.controller, RunStanding(), self.kill)
+        add_driver_verbs(self.verbs, self.controller, directory)
 
     async def kill(self, wait: float | None) -> Mapping[str, Any]:
         return {}
 
     def call(self, verb: str, **arguments: object) -> Any:
-        return asyncio.run(self.verbs.call(verb, arguments))
+        return self.run(self.verbs.call(verb, arguments))
+
+
+@pytest.fixture(autouse=True)
+def _all_end() -> Iterator[None]:
+    yield
+    Bench.close_all()
 
 
 def test_the_log_of_one_worker_comes_with_its_host_and_where_to_go_on(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     assert bench.call("logs", worker="w1", offset=3) == {"worker": "w1", "host": "there", "text": "said by w1\n", "offset": 17}
     bench.call("logs", worker="w1", lines=5)
-    assert bench.workforce.asked == [("w1", 3, 100), ("w1", None, 5)]
+    assert bench.launcher.asked_logs == [("w1", 3, 100), ("w1", None, 5)]
 
 
 def test_without_a_worker_the_logs_of_all_come_and_who_is_not_there_keeps_nothing_back(tmp_path: Path) -> None:
     found = Bench(tmp_path).call("logs", lines=7)
-    parts = ["==> w0 on here <==\nsaid by w0\n", "==> w1 on there <==\nsaid by w1\n", "==> w2 <==\nworker w2 is not there now\n"]
+    parts = [
+        "==> w0 on here <==\nsaid by w0\n",
+        "==> w1 on there <==\nsaid by w1\n",
+        "==> w2 <==\nworker w2 is not there now; try again when it is back\n",
+    ]
     assert found == {"worker": None, "host": "", "text": "".join(parts), "offset": 0}
 
 
 def test_all_workers_are_asked_at_once_so_that_a_few_that_hang_do_not_add_up(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+
     async def body() -> Any:
-        bench = Bench(tmp_path)
-        bench.workforce.meet = asyncio.Barrier(3)
+        bench.launcher.meet = asyncio.Barrier(2)
         async with asyncio.timeout(5):
             return await bench.verbs.call("logs", {})
 
-    assert "said by w1" in asyncio.run(body())["text"]
+    assert "said by w1" in bench.run(body())["text"]
 
 
 def test_a_worker_that_is_none_or_not_there_is_an_error(tmp_path: Path) -> None:
@@ -116,7 +98,7 @@ def test_arguments_that_make_no_sense_are_refused(tmp_path: Path, arguments: dic
     bench = Bench(tmp_path)
     with pytest.raises(InvalidError, match="verb 'logs'"):
         bench.call("logs", **arguments)
-    assert bench.workforce.asked == []
+    assert bench.launcher.asked_logs == []
 
 
 class Asked:
@@ -133,7 +115,7 @@ class Asked:
         if verb == "file":
             self.meanwhile(self.parts)
             self.parts += 1
-        answer = msgspec.json.encode(asyncio.run(self._bench.verbs.answer(verb, arguments or {})))
+        answer = msgspec.json.encode(self._bench.run(self._bench.verbs.answer(verb, arguments or {})))
         self.largest = max(self.largest, len(answer))
         return result_of(answer, "the driver")
 

@@ -2,26 +2,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
-from types import SimpleNamespace
-from typing import cast
+from collections.abc import Iterator
+
+import pytest
 
 from pasps.cluster.driver.ending import encoded_summary, summary_of
 from pasps.control.decision_log import Restarts
 from pasps.metrics import Latency
-from pasps.topology.controller import ErrorReport, TopologyController
-from tests.unit.cli.builders import report, stats
+from tests.unit.cli.builders import blueprint, report, stats
+from tests.unit.in_process import InProcessTopology
 
 
-class Controller:
-    """As much of a `TopologyController` as a summary needs; the real one has worker processes."""
-
-    def __init__(self, count: int) -> None:
-        self.errors: deque[ErrorReport] = deque(report(f"error {number}") for number in range(count))
-        self.restarts = SimpleNamespace(so_far=Restarts(2, 60.0, 1.5, 17))
-
-    def troubles(self) -> list[str]:
-        return ["worker w1 cannot live: " + "x" * 100_000]
+@pytest.fixture
+def topology() -> Iterator[InProcessTopology]:
+    made = InProcessTopology(blueprint()).started()
+    yield made
+    made.close_all()
 
 
 def test_a_topology_that_never_ran_has_a_summary_of_nothing() -> None:
@@ -56,14 +52,24 @@ def test_a_latency_that_is_not_known_is_null() -> None:
     assert 0.5 in summary_of("words", "finished", known, {}, None, "")["latency"].values()
 
 
-def test_the_last_reports_are_in_it() -> None:
-    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Controller(25)), "")
+def test_the_last_reports_are_in_it(topology: InProcessTopology) -> None:
+    topology.controller.errors.extend(report(f"error {number}") for number in range(25))
+    summary = summary_of("words", "stopped", stats(1.0), {}, topology.controller, "")
     assert [found["text"] for found in summary["reports"]] == [f"error {number}" for number in range(5, 25)]
     assert json.loads(encoded_summary(summary))["reports"][0]["component"] == "doubled"
 
 
-def test_how_often_plans_had_all_workers_started_anew_is_in_it() -> None:
-    summary = summary_of("words", "stopped", stats(1.0), {}, cast("TopologyController", Controller(0)), "")
+def test_what_user_code_says_fits_into_it(topology: InProcessTopology) -> None:
+    topology.run(topology.crash("w0", last_words="x" * 100_000))
+    summary = summary_of("words", "stopped", stats(1.0), {}, topology.controller, "")
+    (trouble,) = summary["troubles"]
+    assert trouble.startswith("worker w0 cannot live: ")
+    assert len(encoded_summary(summary)) < 100_000
+
+
+def test_how_often_plans_had_all_workers_started_anew_is_in_it(topology: InProcessTopology) -> None:
+    topology.controller.restarts.so_far = Restarts(2, 60.0, 1.5, 17)
+    summary = summary_of("words", "stopped", stats(1.0), {}, topology.controller, "")
     assert json.loads(encoded_summary(summary))["restarts"] == {
         "count": 2, "waited": 60.0, "silent": 1.5, "replayed": 17, "dropped": 0, "lost": 0, "called_off": 0,
     }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from pasps.cluster.driver import latest as latest_module
 from pasps.cluster.driver.latest import Latest
 from pasps.cluster.driver.options import DriverOptions
-from pasps.cluster.driver.standing import Standing
+from pasps.cluster.driver.standing import StoreStanding
 from pasps.cluster.store import layout
 from pasps.cluster.store.submission import DriverRecord, driver_of
 from pasps.testing.clock import FakeClock
@@ -36,7 +36,7 @@ class Bench:
         tree = MemoryTree()
         self.clock = FakeClock(epoch=100.0)
         self.store, self.master = tree.session(), tree.session()
-        self.standing = Standing(Latest(self.store, PATH, pytest.fail), OPTIONS, self.clock)
+        self.standing = StoreStanding(Latest(self.store, PATH, pytest.fail), OPTIONS, self.clock)
 
     async def seen(self) -> DriverRecord:
         """What masters see, once everything is written."""
@@ -130,7 +130,7 @@ def test_what_was_said_while_the_store_was_away_is_seen_later() -> None:
 def test_an_entry_that_nobody_writes_any_more_does_not_keep_it_from_its_end() -> None:
     async def body(bench: Bench) -> None:
         failures: list[BaseException] = []
-        standing = Standing(Latest(StrangeStore(PATH), PATH, failures.append), OPTIONS, bench.clock)
+        standing = StoreStanding(Latest(StrangeStore(PATH), PATH, failures.append), OPTIONS, bench.clock)
         await standing.last("ended", "stopped", LONG)
         await standing.close()
         assert len(failures) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pasps.cluster.driver.wanted import Wanted
+from pasps.cluster.driver.wanted import WantedState
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import StoreUnavailableError
 from pasps.cluster.store.submission import Desired, DriverRecord, encoded, with_desired
@@ -24,7 +24,7 @@ class Bench:
     def __init__(self) -> None:
         tree = MemoryTree()
         self.store, self.master = tree.session(), tree.session()
-        self.wanted = Wanted(self.store, NAME, 2)
+        self.wanted = WantedState(self.store, NAME, 2)
         self.told = 0
         self.following: asyncio.Task[None] | None = None
 

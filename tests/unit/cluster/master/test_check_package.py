@@ -13,8 +13,8 @@ import pytest
 
 from pasps.cluster.driver.load_package import load_package
 from pasps.cluster.master.check_package import answer
+from pasps.cluster.package.layout import sha256_of
 from pasps.cluster.package.make import PackageRequest, build_package
-from pasps.cluster.package.package_layout import sha256_of
 from pasps.cluster.package.unpack import unpack
 from pasps.control.policies.q_table import BUCKETS, BoltTable, QTable, written
 

@@ -19,7 +19,7 @@ from pasps.cluster.master.decide import (
     must_ask,
 )
 from pasps.cluster.master.found import Found
-from pasps.cluster.master.records import Launch
+from pasps.cluster.master.records import DriverStart
 from pasps.cluster.store.submission import Desired, DriverRecord, Submission
 
 SUBMISSION = Submission("counting", "counting.py", package="p.zip")
@@ -32,7 +32,7 @@ def record(epoch: int = 1, state: str = "running", restart: int = 0, address: tu
 
 def found(**more: Any) -> Found:
     """A topology whose first driver runs."""
-    base = Found("counting", SUBMISSION, ACTIVE, record(), alive=1, launch=Launch(1, "p.zip"), last_epoch=1)
+    base = Found("counting", SUBMISSION, ACTIVE, record(), alive=1, launch=DriverStart(1, "p.zip"), last_epoch=1)
     return replace(base, **more)
 
 
@@ -77,7 +77,7 @@ def test_it_starts_after_it_was_started_under_the_same_name_before() -> None:
         Seen(found(), process_gone=True, contact=Contact.SILENT),
         Seen(found(), process_gone=True),
         Seen(found(), contact=Contact.REFUSED),
-        Seen(found(record=record(2, "ended"), alive=2, launch=Launch(2, "p.zip"))),
+        Seen(found(record=record(2, "ended"), alive=2, launch=DriverStart(2, "p.zip"))),
     ],
 )
 def test_a_driver_that_lives_is_left_alone(seen: Seen) -> None:
@@ -125,12 +125,12 @@ def test_one_that_comes_back_while_it_is_waited_for_goes_on() -> None:
 def test_pauses_grow_and_begin_anew_after_a_good_time() -> None:
     watched, pauses = Watched(), []
     for epoch in range(1, 10):
-        runs = found(record=record(epoch), alive=epoch, launch=Launch(epoch, "p.zip"))
+        runs = found(record=record(epoch), alive=epoch, launch=DriverStart(epoch, "p.zip"))
         watched.look(Seen(runs, own=OwnDriver(epoch)))
         watched.look(Seen(runs, own=OwnDriver(epoch, 1)), 1.0)
         pauses.append(round(watched.track.not_before - watched.now, 3))
     assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
-    runs = found(record=record(10), alive=10, launch=Launch(10, "p.zip"))
+    runs = found(record=record(10), alive=10, launch=DriverStart(10, "p.zip"))
     watched.look(Seen(runs, own=OwnDriver(10)))
     watched.look(Seen(runs, own=OwnDriver(10, 1)), GOOD_SECONDS)
     assert watched.track.not_before - watched.now == pytest.approx(0.5)
@@ -146,13 +146,13 @@ def test_the_pause_is_counted_once_for_each_driver() -> None:
 
 
 def test_an_own_process_of_an_earlier_epoch_says_nothing_of_the_newest() -> None:
-    newer = found(record=record(2), alive=2, launch=Launch(2, "p.zip"))
+    newer = found(record=record(2), alive=2, launch=DriverStart(2, "p.zip"))
     assert first(Seen(newer, own=OwnDriver(1, 1))) == []
     assert first(Seen(replace(newer, alive=None), own=OwnDriver(1))) == []
 
 
 def test_the_registration_of_an_earlier_epoch_says_nothing_of_the_newest() -> None:
-    newer = found(record=record(2), alive=1, launch=Launch(2, "p.zip"))
+    newer = found(record=record(2), alive=1, launch=DriverStart(2, "p.zip"))
     watched = Watched()
     watched.look(Seen(newer, contact=Contact.REFUSED))
     assert watched.look(Seen(newer, contact=Contact.REFUSED), 0.5) == [Action.START]
@@ -164,29 +164,29 @@ class TestCouldNotStart:
 
     def test_it_is_kept_as_it_is(self) -> None:
         assert first(Seen(self.FAILED, own=self.CODE)) == [Action.RECORD_FAILURE]
-        refused = replace(self.FAILED, launch=Launch(1, "p.zip", refused=True))
+        refused = replace(self.FAILED, launch=DriverStart(1, "p.zip", refused=True))
         watched = Watched()
         assert watched.look(Seen(refused)) == []
         assert watched.look(Seen(refused, own=self.CODE), 1000.0) == []
 
     def test_it_is_tried_again_when_a_restart_is_asked_for(self) -> None:
-        refused = replace(self.FAILED, launch=Launch(1, "p.zip", refused=True), desired=Desired(restart=1))
+        refused = replace(self.FAILED, launch=DriverStart(1, "p.zip", refused=True), desired=Desired(restart=1))
         assert first(Seen(refused)) == [Action.START]
-        again = replace(refused, launch=Launch(2, "p.zip", restart=1, refused=True), record=record(2, "failed"))
+        again = replace(refused, launch=DriverStart(2, "p.zip", restart=1, refused=True), record=record(2, "failed"))
         assert first(Seen(again)) == []
 
     def test_it_can_be_killed(self) -> None:
-        assert first(Seen(replace(self.FAILED, desired=KILLED, launch=Launch(1, "p.zip", refused=True)))) == [Action.FINISH]
+        assert first(Seen(replace(self.FAILED, desired=KILLED, launch=DriverStart(1, "p.zip", refused=True)))) == [Action.FINISH]
 
     def test_it_does_not_matter_that_drivers_before_it_ran(self) -> None:
         watched = Watched()
         assert watched.look(Seen(found(), own=OwnDriver(1))) == []
         rebalanced = found(desired=Desired(restart=1))
         assert watched.look(Seen(rebalanced, own=OwnDriver(1, 0)), 1000.0) == [Action.START]
-        failed = replace(rebalanced, alive=None, record=record(2, "failed", 1), launch=Launch(2, "p.zip", 1))
+        failed = replace(rebalanced, alive=None, record=record(2, "failed", 1), launch=DriverStart(2, "p.zip", 1))
         seen = Seen(failed, own=OwnDriver(2, NOT_STARTED_CODE))
         assert watched.look(seen, 5.0) == [Action.RECORD_FAILURE]
-        kept = replace(failed, launch=Launch(2, "p.zip", 1, refused=True))
+        kept = replace(failed, launch=DriverStart(2, "p.zip", 1, refused=True))
         assert watched.look(replace(seen, found=kept), 1000.0) == []
         assert first(Seen(kept), 9000.0) == []
         assert watched.look(replace(seen, found=replace(kept, desired=Desired(restart=2)))) == [Action.START]
@@ -195,7 +195,7 @@ class TestCouldNotStart:
         watched = Watched()
         watched.look(Seen(self.FAILED))
         assert watched.look(Seen(self.FAILED), 0.5) == [Action.START]
-        again = replace(self.FAILED, record=record(2, "failed"), launch=Launch(2, "p.zip"))
+        again = replace(self.FAILED, record=record(2, "failed"), launch=DriverStart(2, "p.zip"))
         assert watched.look(Seen(again, own=OwnDriver(2, NOT_STARTED_CODE)), 5.0) == [Action.RECORD_FAILURE]
 
     def test_a_crash_is_no_refusal(self) -> None:
@@ -222,7 +222,7 @@ class TestRestart:
 
     def test_it_is_done_once(self) -> None:
         for knows in (record(2, "ended", restart=1), record(2, "ended")):
-            done = found(desired=self.WANTED, alive=None, record=knows, launch=Launch(2, "p.zip", restart=1))
+            done = found(desired=self.WANTED, alive=None, record=knows, launch=DriverStart(2, "p.zip", restart=1))
             assert first(Seen(done)) == []
 
 
@@ -274,7 +274,7 @@ class TestWhatIsLeft:
         (Seen(LOST, own=OwnDriver(1, 0)), False),
         (Seen(found(alive=None, record=record(address=None))), False),
         (Seen(found(alive=None, record=record(1, "ended"))), False),
-        (Seen(found(alive=None, launch=Launch(2, "p.zip"))), False),
+        (Seen(found(alive=None, launch=DriverStart(2, "p.zip"))), False),
         (Seen(found(), process_gone=True), True),
         (Seen(NEW), False),
     ],

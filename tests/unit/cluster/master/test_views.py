@@ -7,12 +7,12 @@ import pytest
 
 from pasps.cluster.master.decide import OwnDriver, Track
 from pasps.cluster.master.found import Found
-from pasps.cluster.master.records import Launch
+from pasps.cluster.master.records import DriverStart
 from pasps.cluster.master.views import state_of
 from pasps.cluster.store.submission import Desired, DriverRecord, Submission
 
 RECORD = DriverRecord(2, "h", 7, ("h", 1), "waiting", "2 more cores")
-FOUND = Found("a", Submission("a", "a.py"), Desired(), RECORD, alive=2, launch=Launch(2))
+FOUND = Found("a", Submission("a", "a.py"), Desired(), RECORD, alive=2, launch=DriverStart(2))
 RESTARTED = replace(RECORD, state="ended", detail="restarted")
 GONE = Track(epoch=2, gone=True, not_before=103.0)
 
@@ -24,7 +24,7 @@ GONE = Track(epoch=2, gone=True, not_before=103.0)
         ({"alive": None}, OwnDriver(2), Track(), ("waiting", "2 more cores")),
         ({"alive": None}, OwnDriver(1), Track(), ("lost", "its driver is not registered; it is looked for")),
         ({"record": None, "alive": None}, OwnDriver(2), Track(), ("starting", "its driver is started")),
-        ({"launch": Launch(3)}, OwnDriver(3), GONE, ("starting", "its driver is started")),
+        ({"launch": DriverStart(3)}, OwnDriver(3), GONE, ("starting", "its driver is started")),
         ({"record": None, "alive": None, "launch": None}, None, Track(), ("starting", "its driver is started")),
         ({}, OwnDriver(2, -9), GONE, ("lost", "its driver ended with code -9; the next one starts in 3.0 s")),
         ({"alive": None}, None, replace(GONE, not_before=9.0), ("lost", "its driver ended; the next one starts now")),
@@ -42,7 +42,7 @@ GONE = Track(epoch=2, gone=True, not_before=103.0)
         ),
         ({"record": None, "alive": None}, OwnDriver(2, 3), GONE, ("failed", "")),
         (
-            {"record": replace(RECORD, state="failed", detail="no such file"), "launch": Launch(2, refused=True)},
+            {"record": replace(RECORD, state="failed", detail="no such file"), "launch": DriverStart(2, refused=True)},
             OwnDriver(2, 3),
             GONE,
             ("failed", "no such file"),

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-from pasps.cluster.package.package_layout import ENVIRONMENT, SUBMISSION, PackageError
+from pasps.cluster.package.layout import ENVIRONMENT, SUBMISSION, PackageError
 from pasps.cluster.package.unpack import take_environment
 from pasps.cluster.store.submission import encoded, submission_of
 from pasps.errors import BrokenError

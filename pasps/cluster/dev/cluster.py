@@ -20,7 +20,7 @@ from pasps.cluster.dev.parts import Part, Tools, check_ports, find_tools, part_e
 from pasps.cluster.dev.processes import Children, ProcessRef, end, marked, wait_gone
 from pasps.cluster.dev.state import ClusterState, read_state, write_state
 from pasps.cluster.dev.take_down import GRACE_SECONDS, end_marked, kill_topologies
-from pasps.cluster.dev.wanted import Wanted, check_same, new_state, with_new_secrets
+from pasps.cluster.dev.wanted import WantedCluster, check_same, new_state, with_new_secrets
 from pasps.cluster.launch.java import java_path
 from pasps.cluster.launch.spark_daemons import defaults_text, find_spark
 from pasps.cluster.launch.spark_java import archive_of
@@ -42,7 +42,7 @@ class PartStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TakenDown:
     """What a cluster's end has ended: topologies by name, and the number of processes."""
 
     topologies: list[str]
@@ -92,7 +92,7 @@ class DevCluster:
         """An environment for more processes of this cluster, a second master say: `down` will end them too."""
         return part_environment(find_spark(), self.home, os.environ, token_variables(self.state))
 
-    def up(self, wanted: Wanted | None = None, seconds: float = START_SECONDS) -> list[str]:
+    def up(self, wanted: WantedCluster | None = None, seconds: float = START_SECONDS) -> list[str]:
         """Start all parts, or those that are dead; the names of those, none when all were up. Back when all answer.
 
         A part that is started again keeps its address and its data. The token is a new one whenever no master lives that knows the
@@ -104,7 +104,7 @@ class DevCluster:
             BrokenError: Java or packages are missing, or the home cannot be written to.
             BusyError: somebody else brings it up or down right now.
         """
-        wanted, tools = wanted or Wanted(), find_tools()
+        wanted, tools = wanted or WantedCluster(), find_tools()
         with self._home.locked():
             self._children.reap()
             before = read_state(self.home)
@@ -145,7 +145,7 @@ class DevCluster:
         state = read_state(self.home)
         return [] if state is None else [_status(state, part) for part in parts_of(self.home, state)]
 
-    def down(self) -> Ended:
+    def down(self) -> TakenDown:
         """End its topologies and all its processes, and remove its state and data; logs stay. Also when half of it is dead.
 
         Raises:
@@ -153,14 +153,14 @@ class DevCluster:
             BusyError: somebody else brings it up or down right now.
         """
         if not self.home.exists():
-            return Ended([], 0)
+            return TakenDown([], 0)
         with self._home.locked():
             state = read_state(self.home)
             topologies = [] if state is None else self._end_topologies(state)
             known = [] if state is None else state.processes.values()
             processes = end_marked(self.home, known, self._clock, self._children.reap)
             self._home.clear_data()
-            return Ended(topologies, processes)
+            return TakenDown(topologies, processes)
 
     def kill(self, name: str) -> None:
         """SIGKILL to one part; back when it is gone. What it had started may live on for a moment."""
