@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from msgspec import Struct
-
 _PER_OCTAVE = 16  # bucket edges 4.4% apart
 _FLOOR = 1e-7
 RECENT_SECONDS = 10.0
@@ -145,7 +143,8 @@ def blocks_text(*, is_spout: bool) -> str:
     return f"its calls wait instead of computing, and all else in their workers waits with them; {cure}"
 
 
-class EdgeStats(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class EdgeStats:
     """One subscription seen from its receiver."""
 
     source: str
@@ -154,7 +153,8 @@ class EdgeStats(Struct, frozen=True):
     executed: int
 
 
-class ReplicaStats(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ReplicaStats:
     """One replica since the topology started, all incarnations of its workers together."""
 
     replica: int
@@ -169,7 +169,8 @@ class ReplicaStats(Struct, frozen=True):
     kept: int = 0
 
 
-class ComponentStats(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ComponentStats:
     """One component since the topology started.
 
     `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` counts
