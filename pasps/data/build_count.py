@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
 from pasps.data.build_request import BuildRequest
-from pasps.data.csv_columns import SAMPLE, column_count, columns_of_headers, columns_without_header
-from pasps.data.first_lines import first_lines
-from pasps.data.line_pattern import java_pattern
+from pasps.data.hadoop_files import shown
 from pasps.data.record_formats import FORMATS, Records
-from pasps.data.record_source import REASONS, Column, Kind, Source, csv_source, json_source, parquet_source, text_source
+from pasps.data.record_source import (
+    REASONS,
+    SAMPLE,
+    Column,
+    Kind,
+    Source,
+    column_count,
+    columns_of_headers,
+    columns_without_header,
+    csv_source,
+    java_pattern,
+    json_source,
+    parquet_source,
+    text_source,
+)
 from pasps.data.spark_errors import first_reason
 from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text, name
 from pasps.data.steps import END_MICROS, FIRST_MICROS, first_whole_start, step_micros
-from pasps.errors import InvalidError
+from pasps.errors import BrokenError, InvalidError
 
 _LINE = r"if(startswith(value, '\uFEFF'), substr(value, 2), value) AS line"
 _CHANGED = "unix_micros(_metadata.file_modification_time) AS changed"
 _FILE = "_metadata.file_path AS file"
 _REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, text in REASONS.items()) + " END"
+_AT_ONCE = 16
+"""Files that are opened together: those of a cloud take a while to answer."""
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +135,47 @@ def _parquet(session: SparkSession, records: Records) -> DataFrame:
 
 def _csv_source(session: SparkSession, lines: DataFrame, records: Records) -> Source:
     if records.header:
-        if headers := first_lines(session, lines.inputFiles()):
+        if headers := _first_lines(session, lines.inputFiles()):
             return csv_source(records, columns_of_headers(records, headers), headers.values())
     else:
         sample = lines.selectExpr(_LINE).where(r"line NOT RLIKE '^\\s*$'").selectExpr(f"{column_count(records.delimiter)} AS columns")
         if rows := sample.limit(SAMPLE).collect():
             return csv_source(records, columns_without_header(row["columns"] for row in rows))
     return Source("line", "CAST(NULL AS BIGINT)", str(int(Kind.BLANK)))
+
+
+def _first_lines(session: SparkSession, files: Iterable[str]) -> dict[str, bytes]:
+    """The first line of each file that is not blank, as its bytes, by the file's path; `files` are URIs, as of DataFrame.inputFiles.
+
+    Lines end, and compressed files are read, as Spark's do. A file with blank lines alone is left out.
+
+    Raises:
+        BrokenError: a file cannot be read.
+    """
+    with ThreadPoolExecutor(_AT_ONCE, "first-lines") as pool:
+        found = list(pool.map(lambda file: _first_line(session, file), dict.fromkeys(files)))
+    return {path: line for path, line in found if line}
+
+
+def _first_line(session: SparkSession, file: str) -> tuple[str, bytes]:
+    context = session.sparkContext
+    # pyspark itself has no way to files
+    jvm: Any = context._jvm  # noqa: SLF001
+    hadoop = context._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+    where = shown(str(path.toString()))
+    try:
+        stream = jvm.org.apache.spark.sql.execution.datasources.CodecStreams.createInputStream(hadoop, path)
+        reader, text = jvm.org.apache.hadoop.util.LineReader(stream), jvm.org.apache.hadoop.io.Text()
+        try:
+            line = b""
+            while not line.strip() and reader.readLine(text):
+                line = bytes(text.copyBytes()).removeprefix(_BOM)
+        finally:
+            reader.close()
+    except Py4JJavaError as error:
+        raise BrokenError(f"{where} cannot be read: {first_reason(error)}; check the file, or leave it out") from error
+    return where, line.strip() and line
 
 
 def _moment(session: SparkSession, text: str | None, records: Records, default: int) -> int:

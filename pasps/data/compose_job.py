@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pasps.data.compose import Composed, compose
 from pasps.data.series import Series
-from pasps.data.spike_text import spike_object
 from pasps.data.steps import SECOND, iso_time
 from pasps.data.stretches import Pool, Wanted
 from pasps.data.trace_input import Refused, computed, raise_refused, read_series
@@ -76,12 +75,12 @@ def composed_object(composed: Composed, wanted: Wanted, step: int) -> dict[str, 
                 "first_row": taken.stretch.row,
                 "rows": len(taken.stretch.values),
                 "step_seconds": taken.stretch.step_seconds,
-                **spike_object(taken.stretch.spike, taken.stretch.step_seconds),
+                **taken.stretch.spike.as_object(taken.stretch.step_seconds),
                 "onset": taken.onset,
             }
             for taken in composed.taken
         ],
-        "spikes": [{"onset": spike.onset, **spike_object(spike, step / SECOND)} for spike in composed.spikes],
+        "spikes": [{"onset": spike.onset, **spike.as_object(step / SECOND)} for spike in composed.spikes],
     }
 
 
