@@ -1,4 +1,4 @@
-"""Counts records per step in Spark: one pass over them, after which only counts are moved and kept."""
+"""Counts records per step in Spark: one pass over them, after which only counts are moved and kept, and come back as arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
+from pasps.data.arrays import Ints, np
 from pasps.data.build_request import BuildRequest
+from pasps.data.build_totals import Bucket, Group, Totals
 from pasps.data.hadoop_files import shown
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.record_source import (
@@ -40,7 +42,10 @@ _LINE = r"if(startswith(value, '\uFEFF'), substr(value, 2), value) AS line"
 _CHANGED = "unix_micros(_metadata.file_modification_time) AS changed"
 _FILE = "_metadata.file_path AS file"
 _REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, text in REASONS.items()) + " END"
-_AT_ONCE = 16
+_MOST_BUCKETS = 100_000
+_ROWS_AT_ONCE = 1 << 22
+"""Counts that come back together: Spark's process holds as many."""
+_FILES_AT_ONCE = 16
 """Files that are opened together: those of a cloud take a while to answer."""
 _BOM = b"\xef\xbb\xbf"
 
@@ -92,6 +97,39 @@ def counts(records: Opened, step: int, span: Span) -> DataFrame:
         columns.append(f"if(kind = {Kind.COUNTED}, make_valid_utf8(coalesce(key, '')), NULL) AS key")
     numbers = [expr("count(1) AS count"), expr("min(micros) AS first"), expr("max(micros) AS last")]
     return judged.selectExpr(*columns).groupBy(*own).agg(*numbers)
+
+
+def groups(counts: DataFrame, request: BuildRequest) -> list[Group]:
+    """The records of each kind, and of each key; of more keys than are allowed no more than that there are."""
+    key = ["key"] if request.records.key is not None else []
+    numbers = [expr("sum(count) AS records"), expr("min(first) AS first"), expr("max(last) AS last")]
+    found = counts.groupBy("kind", *key).agg(*numbers).selectExpr("kind", *(key or ["NULL AS key"]), "records", "first", "last")
+    return [Group(*row) for row in found.limit(request.most_keys + len(Kind)).collect()]
+
+
+def buckets(counts: DataFrame, micros: int) -> list[Bucket]:
+    """The records that are counted in each stretch of so many microseconds; of very many stretches, those with the most."""
+    stretches = counts.where(f"kind = {Kind.COUNTED}").groupBy(expr(f"floor(start / {micros}L) AS number"))
+    found = stretches.agg(expr("sum(count) AS records"), expr("min(first) AS first"), expr("max(last) AS last"))
+    return [Bucket(*row) for row in found.orderBy("records", ascending=False).limit(_MOST_BUCKETS).collect()]
+
+
+def filled(counts: DataFrame, found: Totals, step: int, at_once: int = _ROWS_AT_ONCE) -> Ints:
+    """The counts of the trace, zeros too: a row for each key, or one, and a column for each step."""
+    keys = {key: number for number, key in enumerate(found.keys or ("",))}
+    rows = np.zeros((len(keys), found.steps), np.int64)
+    micros, end = max(1, at_once // len(rows)) * step, found.first + found.steps * step
+    for since in range(found.first, end, micros):
+        # the end too, since beyond it there may be no such number of 64 bits
+        some = counts.where(f"kind = {Kind.COUNTED} AND start >= {since}L AND start < {min(since + micros, end)}L").toArrow()
+        places = (some["start"].to_numpy() - found.first) // step
+        if found.keys is None:
+            rows[0, places] = some["count"].to_numpy()
+        else:
+            named = some["key"].combine_chunks().dictionary_encode()
+            numbers = np.array([keys[key] for key in named.dictionary.to_pylist()], np.int64)
+            rows[numbers[named.indices.to_numpy()], places] = some["count"].to_numpy()
+    return rows
 
 
 def bad_records(records: Opened, span: Span) -> DataFrame:
@@ -152,7 +190,7 @@ def _first_lines(session: SparkSession, files: Iterable[str]) -> dict[str, bytes
     Raises:
         BrokenError: a file cannot be read.
     """
-    with ThreadPoolExecutor(_AT_ONCE, "first-lines") as pool:
+    with ThreadPoolExecutor(_FILES_AT_ONCE, "first-lines") as pool:
         found = list(pool.map(lambda file: _first_line(session, file), dict.fromkeys(files)))
     return {path: line for path, line in found if line}
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pasps.data.build_summary import key_files
+from pasps.data.build_totals import key_files
 
 
 @given(st.sets(st.text(max_size=200)))
