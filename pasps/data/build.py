@@ -51,13 +51,14 @@ def build_trace(session: SparkSession, request: BuildRequest, told: Told = lambd
         if found.rows > request.most_steps:
             raise too_long(found, buckets(counted, stretch_micros(found, request)), request)
         rows = filled(counted, found, step)
-        said = summary(found, rows, request, shown(output.path))
+        whole = rows.sum(axis=0) if found.keys else rows[0]
+        said = summary(found, whole, rows, request, shown(output.path))
         output.begin()
         if found.bad:
             told(f"keeping {said.bad_total:,} bad records aside")
             output.write_bad(bad_records(records, span))
         told(f"writing {found.steps:,} steps")
-        output.write_trace(rows, found.first, step)
+        output.write_trace(whole, found.first, step)
         if said.keys:
             told(f"writing {len(said.keys):,} keys")
             output.write_keys(said.keys, rows, found.first, step)

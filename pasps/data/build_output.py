@@ -63,12 +63,11 @@ class Output:
             self._files.delete(self._old)
 
     def write_trace(self, counts: Ints, first: int, step: int) -> None:
-        """The trace of all keys together; a row of `counts` for each key, or one."""
-        whole = counts.sum(axis=0)
+        """The trace of all keys together."""
         with self._files.written(f"{self._work}/{TRACE_CSV}") as path:
-            write_csv(path, whole, first, step)
+            write_csv(path, counts, first, step)
         with self._files.written(f"{self._work}/{TRACE_PARQUET}") as path:
-            write_parquet(path, whole[None], first, step)
+            write_parquet(path, counts[None], first, step)
 
     def write_keys(self, keys: Mapping[str, KeySummary], counts: Ints, first: int, step: int) -> None:
         """A trace for each key, in the order of the rows of `counts`."""

@@ -184,11 +184,10 @@ def densest(buckets: Sequence[Bucket], most: int) -> Majority:
     return best
 
 
-def summary(found: Totals, counts: Ints, request: BuildRequest, out: str) -> Summary:
-    """What is said of the trace whose `counts` these are: a row for each key, or one, and a column for each step."""
+def summary(found: Totals, whole: Ints, counts: Ints, request: BuildRequest, out: str) -> Summary:
+    """What is said of the trace; `whole` has a count for each step, `counts` a row of them for each key."""
     seen, bad, step = found.seen, found.bad, step_micros(request.step)
     outside = found.kinds.get(Kind.OUTSIDE, 0)
-    whole = counts.sum(axis=0)
     peak = int(whole.argmax()) if found.steps else 0
     files = key_files(found.keys or ())
     keys = {key: KeySummary(files[key], int(row.sum()), int(row.max())) for key, row in zip(found.keys or (), counts, strict=False)}
