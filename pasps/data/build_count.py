@@ -43,7 +43,7 @@ _CHANGED = "unix_micros(_metadata.file_modification_time) AS changed"
 _FILE = "_metadata.file_path AS file"
 _REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, text in REASONS.items()) + " END"
 _MOST_BUCKETS = 100_000
-_ROWS_AT_ONCE = 1 << 22
+_ROWS_AT_ONCE = 1 << 23
 """Counts that come back together: Spark's process holds as many."""
 _FILES_AT_ONCE = 16
 """Files that are opened together: those of a cloud take a while to answer."""
