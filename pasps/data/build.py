@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast
+from pyspark.sql import SparkSession
 
-from pasps.data.build_count import bad_records, counts, opened, span_of
-from pasps.data.build_output import KEYS_PARQUET, TRACE_CSV, TRACE_PARQUET, Output
+from pasps.data.build_count import bad_records, buckets, counts, filled, groups, opened, span_of
+from pasps.data.build_output import Output
 from pasps.data.build_request import BuildRequest, check
-from pasps.data.build_rows import as_text, as_timestamps, filled
-from pasps.data.build_summary import KeySummary, Summary
-from pasps.data.build_totals import Totals, per_step, summary, totals
+from pasps.data.build_totals import Summary, stretch_micros, summary, too_long, totals
 from pasps.data.hadoop_files import HadoopFiles, shown
-from pasps.data.record_source import Kind
 from pasps.data.spark import SESSION_CONF
 from pasps.data.steps import step_micros
 from pasps.errors import InvalidError
 
 Told = Callable[[str], None]
 _UNDO_SECONDS = 10.0
-_CONF: Mapping[str, str] = {**SESSION_CONF, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 
 
 def build_trace(session: SparkSession, request: BuildRequest, told: Told = lambda _: None) -> Summary:
     """Count the records of a request, and write its directory. `told` hears what is done next.
 
-    One pass over the records, and a second one when some are bad, to keep those aside. Memory does not grow with the records.
+    One pass over the records, and a second one when some are bad, to keep those aside. Memory does not grow with the records: it holds
+    eight bytes for each step of each key.
 
     Raises:
         InvalidError: the request does not fit the records, there is an output already, or it would have too many steps or keys;
@@ -41,7 +37,7 @@ def build_trace(session: SparkSession, request: BuildRequest, told: Told = lambd
     """
     check(request)
     own = session.newSession()
-    for key, value in _CONF.items():
+    for key, value in SESSION_CONF.items():
         own.conf.set(key, value)
     files = HadoopFiles(own, request.out)
     _check_apart(own, files.path, request)
@@ -51,17 +47,21 @@ def build_trace(session: SparkSession, request: BuildRequest, told: Told = lambd
     records = opened(own, request.records)
     counted = counts(records, step, span).persist(StorageLevel.MEMORY_AND_DISK)
     with _undone_by(own.interruptAll, counted.unpersist, output.discard):
-        found = totals(counted, request)
+        found = totals(groups(counted, request), request)
+        if found.rows > request.most_steps:
+            raise too_long(found, buckets(counted, stretch_micros(found, request)), request)
+        rows = filled(counted, found, step)
+        whole = rows.sum(axis=0) if found.keys else rows[0]
+        said = summary(found, whole, rows, request, shown(output.path))
         output.begin()
         if found.bad:
-            told(f"keeping {sum(found.bad.values()):,} bad records aside")
+            told(f"keeping {said.bad_total:,} bad records aside")
             output.write_bad(bad_records(records, span))
         told(f"writing {found.steps:,} steps")
-        _write_trace(output, counted, request, found)
-        if found.keys:
-            told(f"writing {len(found.keys):,} keys")
-            _write_keys(own, output, counted, step, found)
-        said = summary(found, request, shown(output.path))
+        output.write_trace(whole, found.first, step)
+        if said.keys:
+            told(f"writing {len(said.keys):,} keys")
+            output.write_keys(said.keys, rows, found.first, step)
         output.finish(said)
     counted.unpersist()
     return said
@@ -84,24 +84,6 @@ def _call_all(actions: Sequence[Callable[[], object]]) -> None:
     for action in actions:
         with suppress(Py4JError, PySparkException, OSError):
             action()
-
-
-def _write_trace(output: Output, counted: DataFrame, request: BuildRequest, found: Totals) -> None:
-    step = step_micros(request.step)
-    rows = filled(per_step(counted, request), found.first, found.last, step)
-    output.write_csv(as_text(rows, step), TRACE_CSV)
-    output.write_parquet(as_timestamps(rows), TRACE_PARQUET)
-
-
-def _write_keys(session: SparkSession, output: Output, counted: DataFrame, step: int, found: Totals) -> None:
-    keys: Mapping[str, KeySummary] = found.keys or {}
-    numbers = session.createDataFrame([(key, number) for number, key in enumerate(keys)], "key string, number int")
-    own = counted.where(f"kind = {Kind.COUNTED}").join(broadcast(numbers), "key").select("number", "key", "start", "count")
-    rows = filled(own, found.first, found.last, step, "number", "key").sortWithinPartitions("number", "micros")
-    output.write_csv_each(as_text(rows, step, "number"), "number", [part.file for part in keys.values()])
-    # in one task they come out key by key
-    together = filled(own.repartition(1), found.first, found.last, step, "number", "key")
-    output.write_parquet(as_timestamps(together, "key"), KEYS_PARQUET)
 
 
 def _check_apart(session: SparkSession, out: str, request: BuildRequest) -> None:

@@ -1,30 +1,53 @@
-"""Counts records per step in Spark: one pass over them, after which only counts are moved and kept."""
+"""Counts records per step in Spark: one pass over them, after which only counts are moved and kept, and come back as arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
+from pasps.data.arrays import Ints, np
 from pasps.data.build_request import BuildRequest
-from pasps.data.csv_columns import SAMPLE, column_count, columns_of_headers, columns_without_header
-from pasps.data.first_lines import first_lines
-from pasps.data.line_pattern import java_pattern
+from pasps.data.build_totals import Bucket, Group, Totals
+from pasps.data.hadoop_files import shown
 from pasps.data.record_formats import FORMATS, Records
-from pasps.data.record_source import REASONS, Column, Kind, Source, csv_source, json_source, parquet_source, text_source
+from pasps.data.record_source import (
+    REASONS,
+    SAMPLE,
+    Column,
+    Kind,
+    Source,
+    column_count,
+    columns_of_headers,
+    columns_without_header,
+    csv_source,
+    java_pattern,
+    json_source,
+    parquet_source,
+    text_source,
+)
 from pasps.data.spark_errors import first_reason
 from pasps.data.sql_text import TIME_FORMATS, is_utc, literal, micros_of_text, name
 from pasps.data.steps import END_MICROS, FIRST_MICROS, first_whole_start, step_micros
-from pasps.errors import InvalidError
+from pasps.errors import BrokenError, InvalidError
 
 _LINE = r"if(startswith(value, '\uFEFF'), substr(value, 2), value) AS line"
 _CHANGED = "unix_micros(_metadata.file_modification_time) AS changed"
 _FILE = "_metadata.file_path AS file"
 _REASON = "CASE kind " + " ".join(f"WHEN {kind} THEN {literal(text)}" for kind, text in REASONS.items()) + " END"
+_MOST_BUCKETS = 100_000
+_ROWS_AT_ONCE = 1 << 23
+"""Counts that come back together: Spark's process holds as many."""
+_FILES_AT_ONCE = 16
+"""Files that are opened together: those of a cloud take a while to answer."""
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +99,39 @@ def counts(records: Opened, step: int, span: Span) -> DataFrame:
     return judged.selectExpr(*columns).groupBy(*own).agg(*numbers)
 
 
+def groups(counts: DataFrame, request: BuildRequest) -> list[Group]:
+    """The records of each kind, and of each key; of more keys than are allowed no more than that there are."""
+    key = ["key"] if request.records.key is not None else []
+    numbers = [expr("sum(count) AS records"), expr("min(first) AS first"), expr("max(last) AS last")]
+    found = counts.groupBy("kind", *key).agg(*numbers).selectExpr("kind", *(key or ["NULL AS key"]), "records", "first", "last")
+    return [Group(*row) for row in found.limit(request.most_keys + len(Kind)).collect()]
+
+
+def buckets(counts: DataFrame, micros: int) -> list[Bucket]:
+    """The records that are counted in each stretch of so many microseconds; of very many stretches, those with the most."""
+    stretches = counts.where(f"kind = {Kind.COUNTED}").groupBy(expr(f"floor(start / {micros}L) AS number"))
+    found = stretches.agg(expr("sum(count) AS records"), expr("min(first) AS first"), expr("max(last) AS last"))
+    return [Bucket(*row) for row in found.orderBy("records", ascending=False).limit(_MOST_BUCKETS).collect()]
+
+
+def filled(counts: DataFrame, found: Totals, step: int, at_once: int = _ROWS_AT_ONCE) -> Ints:
+    """The counts of the trace, zeros too: a row for each key, or one, and a column for each step."""
+    keys = {key: number for number, key in enumerate(found.keys or ("",))}
+    rows = np.zeros((len(keys), found.steps), np.int64)
+    micros, end = max(1, at_once // len(rows)) * step, found.first + found.steps * step
+    for since in range(found.first, end, micros):
+        # the end too, since beyond it there may be no such number of 64 bits
+        some = counts.where(f"kind = {Kind.COUNTED} AND start >= {since}L AND start < {min(since + micros, end)}L").toArrow()
+        places = (some["start"].to_numpy() - found.first) // step
+        if found.keys is None:
+            rows[0, places] = some["count"].to_numpy()
+        else:
+            named = some["key"].combine_chunks().dictionary_encode()
+            numbers = np.array([keys[key] for key in named.dictionary.to_pylist()], np.int64)
+            rows[numbers[named.indices.to_numpy()], places] = some["count"].to_numpy()
+    return rows
+
+
 def bad_records(records: Opened, span: Span) -> DataFrame:
     """The bad records themselves: `reason`, `file`, `text`. Reads all records once more."""
     return _judged(records, span, aside=True).where(f"kind >= {Kind.NO_TIME}").selectExpr(f"{_REASON} AS reason", "file", "line AS text")
@@ -117,13 +173,47 @@ def _parquet(session: SparkSession, records: Records) -> DataFrame:
 
 def _csv_source(session: SparkSession, lines: DataFrame, records: Records) -> Source:
     if records.header:
-        if headers := first_lines(session, lines.inputFiles()):
+        if headers := _first_lines(session, lines.inputFiles()):
             return csv_source(records, columns_of_headers(records, headers), headers.values())
     else:
         sample = lines.selectExpr(_LINE).where(r"line NOT RLIKE '^\\s*$'").selectExpr(f"{column_count(records.delimiter)} AS columns")
         if rows := sample.limit(SAMPLE).collect():
             return csv_source(records, columns_without_header(row["columns"] for row in rows))
     return Source("line", "CAST(NULL AS BIGINT)", str(int(Kind.BLANK)))
+
+
+def _first_lines(session: SparkSession, files: Iterable[str]) -> dict[str, bytes]:
+    """The first line of each file that is not blank, as its bytes, by the file's path; `files` are URIs, as of DataFrame.inputFiles.
+
+    Lines end, and compressed files are read, as Spark's do. A file with blank lines alone is left out.
+
+    Raises:
+        BrokenError: a file cannot be read.
+    """
+    with ThreadPoolExecutor(_FILES_AT_ONCE, "first-lines") as pool:
+        found = list(pool.map(lambda file: _first_line(session, file), dict.fromkeys(files)))
+    return {path: line for path, line in found if line}
+
+
+def _first_line(session: SparkSession, file: str) -> tuple[str, bytes]:
+    context = session.sparkContext
+    # pyspark itself has no way to files
+    jvm: Any = context._jvm  # noqa: SLF001
+    hadoop = context._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+    where = shown(str(path.toString()))
+    try:
+        stream = jvm.org.apache.spark.sql.execution.datasources.CodecStreams.createInputStream(hadoop, path)
+        reader, text = jvm.org.apache.hadoop.util.LineReader(stream), jvm.org.apache.hadoop.io.Text()
+        try:
+            line = b""
+            while not line.strip() and reader.readLine(text):
+                line = bytes(text.copyBytes()).removeprefix(_BOM)
+        finally:
+            reader.close()
+    except Py4JJavaError as error:
+        raise BrokenError(f"{where} cannot be read: {first_reason(error)}; check the file, or leave it out") from error
+    return where, line.strip() and line
 
 
 def _moment(session: SparkSession, text: str | None, records: Records, default: int) -> int:

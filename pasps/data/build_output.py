@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from pasps.data.arrays import Ints
 from pasps.data.build_request import BuildRequest
-from pasps.data.build_summary import Summary
+from pasps.data.build_totals import KeySummary, Summary
 from pasps.data.hadoop_files import HadoopFiles, shown
+from pasps.data.trace_columns import write_csv, write_parquet
 from pasps.errors import BrokenError, InvalidError
 
 TRACE_CSV, TRACE_PARQUET, KEYS_PARQUET = "trace.csv", "trace.parquet", "by-key.parquet"
@@ -59,49 +62,37 @@ class Output:
         if replaced:
             self._files.delete(self._old)
 
-    def write_csv(self, rows: DataFrame, name: str) -> None:
-        """One CSV file."""
-        rows.write.csv(self._written, header=True)
-        self._take_one(self._written, name)
+    def write_trace(self, counts: Ints, first: int, step: int) -> None:
+        """The trace of all keys together."""
+        with self._files.written(f"{self._work}/{TRACE_CSV}") as path:
+            write_csv(path, counts, first, step)
+        with self._files.written(f"{self._work}/{TRACE_PARQUET}") as path:
+            write_parquet(path, counts[None], first, step)
 
-    def write_parquet(self, rows: DataFrame, name: str) -> None:
-        """One Parquet file."""
-        rows.write.parquet(self._written)
-        self._take_one(self._written, name)
-
-    def write_csv_each(self, rows: DataFrame, number: str, names: list[str]) -> None:
-        """One CSV file for each value of the column `number`, in the directory of keys; `names` are those of the values from 0 on."""
-        rows.write.partitionBy(number).csv(self._written, header=True)
+    def write_keys(self, keys: Mapping[str, KeySummary], counts: Ints, first: int, step: int) -> None:
+        """A trace for each key, in the order of the rows of `counts`."""
         self._files.make_directory(f"{self._work}/{BY_KEY}")
-        for value, name in enumerate(names):
-            self._take_one(f"{self._written}/{number}={value}", f"{BY_KEY}/{name}")
-        self._files.delete(self._written)
+        for part, row in zip(keys.values(), counts, strict=True):
+            with self._files.written(f"{self._work}/{BY_KEY}/{part.file}") as path:
+                write_csv(path, row, first, step)
+        with self._files.written(f"{self._work}/{KEYS_PARQUET}") as path:
+            write_parquet(path, counts, first, step, list(keys))
 
     def write_bad(self, rows: DataFrame) -> None:
         """JSON lines, in as many files as Spark had tasks that found any."""
-        rows.write.json(self._written)
-        self._files.make_directory(f"{self._work}/{BAD}")
-        for i, part in enumerate(self._parts(self._written)):
-            self._files.move(f"{self._written}/{part}", f"{self._work}/{BAD}/part-{i:05}.jsonl")
-        self._files.delete(self._written)
-
-    @property
-    def _written(self) -> str:
-        """Where Spark writes; what it makes of a name is a directory."""
-        return f"{self._work}/_written"
-
-    def _take_one(self, directory: str, name: str) -> None:
-        parts = self._parts(directory) if self._files.exists(directory) else []
-        if len(parts) != 1:
+        # what Spark makes of a name is a directory
+        written, bad = f"{self._work}/_written", f"{self._work}/{BAD}"
+        rows.write.json(written)
+        parts = [name for name in self._files.names(written) if name.startswith("part-")]
+        if not parts:
             raise BrokenError(
-                f"{name}: expected that Spark writes one file to {shown(directory)}, and found {len(parts)};"
+                f"{BAD}: expected that Spark writes files to {shown(written)}, and found none;"
                 " on a cluster --out must be on a file system that all its machines see"
             )
-        self._files.move(f"{directory}/{parts[0]}", f"{self._work}/{name}")
-        self._files.delete(directory)
-
-    def _parts(self, directory: str) -> list[str]:
-        return [name for name in self._files.names(directory) if name.startswith("part-")]
+        self._files.make_directory(bad)
+        for i, part in enumerate(parts):
+            self._files.move(f"{written}/{part}", f"{bad}/part-{i:05}.jsonl")
+        self._files.delete(written)
 
     def _check_place(self, request: BuildRequest) -> None:
         if not self._files.exists(self.path):

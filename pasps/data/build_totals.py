@@ -1,38 +1,64 @@
-"""From the counts of steps to the numbers of a whole trace; refuses one that would be too long or have too many keys."""
+"""From the counts of a build to what is said of its trace; refuses one that would be too long or have too many keys. Pure."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-
-from pyspark.sql import DataFrame, Row
-from pyspark.sql.functions import expr
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pasps.data.build_request import BuildRequest
-from pasps.data.build_summary import KeySummary, Summary, key_files
-from pasps.data.dense_span import Bucket, densest
 from pasps.data.record_source import REASONS, Kind
 from pasps.data.steps import END_MICROS, SECOND, iso_time, step_micros, step_start
 from pasps.errors import InvalidError
 
+if TYPE_CHECKING:
+    # a command names what is said, and does without numpy
+    from pasps.data.arrays import Ints
+
 _STRETCHES = 100
 """A trace that is as long as it may be is looked at in so many stretches, when it would be longer."""
-_MOST_STRETCHES = 100_000
+_LONGEST_NAME = 80
+
+
+class Group(NamedTuple):
+    """Records of one kind, those that are counted also of one key if that is wanted; the first and the last moment of them."""
+
+    kind: int
+    key: str | None
+    records: int
+    first: int | None
+    last: int | None
+
+
+class Bucket(NamedTuple):
+    """Records of one stretch of time, all stretches being of one length: its number, how many, the first and last moment of them."""
+
+    number: int
+    records: int
+    first: int
+    last: int
+
+
+class Majority(NamedTuple):
+    """From the first to the last of so many records."""
+
+    first: int
+    last: int
+    records: int
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Numbers of a trace; `first` and `last` are the starts of its steps, and records' times are in `seen`; all in microseconds."""
+    """Numbers of a trace: `first` is the start of the first of its `steps`, records' times are in `seen`; all in microseconds."""
 
     kinds: Mapping[Kind, int]
     steps: int = 0
     first: int = 0
-    last: int = 0
     seen: tuple[int, int] | None = None
-    peak: int = 0
-    peak_start: int = 0
-    keys: Mapping[str, KeySummary] | None = field(default=None)
+    keys: Sequence[str] | None = None
 
     @property
     def counted(self) -> int:
@@ -44,47 +70,127 @@ class Totals:
         """Bad records by reason."""
         return {reason: self.kinds[kind] for kind, reason in REASONS.items() if kind in self.kinds}
 
+    @property
+    def rows(self) -> int:
+        """Steps of all keys."""
+        return self.steps * len(self.keys or (1,))
 
-def totals(counts: DataFrame, request: BuildRequest) -> Totals:
-    """Read the counts (see build_count.counts), a few numbers at a time.
+
+@dataclass(frozen=True, slots=True)
+class KeySummary:
+    """One key's part: `file` is its trace, in `by-key`."""
+
+    file: str
+    counted: int
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All numbers of a build.
+
+    `records` is `counted`, the bad ones and `outside`; lines that are blank, or a CSV file's header, are no records. `first` and
+    `last` are times of records, not of steps, of which there are `steps`; None when none was counted.
+    """
+
+    out: str
+    format: str
+    paths: tuple[str, ...]
+    time_zone: str
+    records: int
+    counted: int
+    bad: Mapping[str, int]
+    outside: int
+    blank: int
+    headers: int
+    first: str | None
+    last: str | None
+    steps: int
+    step_seconds: float
+    peak: int
+    peak_time: str | None
+    mean: float
+    keys: Mapping[str, KeySummary] | None = None
+
+    @property
+    def bad_total(self) -> int:
+        """All bad records."""
+        return sum(self.bad.values())
+
+    def as_object(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def totals(groups: Sequence[Group], request: BuildRequest) -> Totals:
+    """The numbers of the trace that these records make.
 
     Raises:
-        InvalidError: the trace would have more steps or keys than the request allows.
+        InvalidError: it would have more keys than the request allows.
     """
-    step, has_key = step_micros(request.step), request.records.key is not None
-    most = "max(struct(count, -start AS back)) AS most"
-    numbers = ["sum(count) AS records", "min(first) AS first", "max(last) AS last", most]
-    groups = counts.groupBy("kind", *(["key"] if has_key else [])).agg(*(expr(number) for number in numbers))
-    # more keys than are allowed are counted no further
-    rows = groups.limit(request.most_keys + len(Kind)).collect()
     kinds: Counter[Kind] = Counter()
-    for row in rows:
-        kinds[Kind(row["kind"])] += row["records"]
-    counted = [row for row in rows if row["kind"] == Kind.COUNTED]
-    keys = _keys(counted, request) if has_key else None
+    for group in groups:
+        kinds[Kind(group.kind)] += group.records
+    counted = [group for group in groups if group.kind == Kind.COUNTED]
+    keys = None if request.records.key is None else sorted(str(group.key) for group in counted)
+    if len(keys or ()) > request.most_keys:
+        some = ", ".join(repr(key[:40]) for key in (keys or ())[:3])
+        raise InvalidError(
+            f"key {request.records.key!r}: there are more than {request.most_keys:,} keys, such as {some};"
+            " give a key with fewer values, or raise --most-keys"
+        )
     if not counted:
         return Totals(kinds, keys=keys)
-    seen = (min(row["first"] for row in counted), max(row["last"] for row in counted))
+    step = step_micros(request.step)
+    seen = min(group.first for group in counted if group.first is not None), max(group.last for group in counted if group.last is not None)
     first, last = (step_start(moment, step) for moment in seen)
-    steps = (last - first) // step + 1
-    if steps * len(keys or (1,)) > request.most_steps:
-        raise _too_long(counts, request, Totals(kinds, steps, first, last, seen, keys=keys))
-    peak = per_step(counts, request).selectExpr(most).collect()[0]["most"] if has_key else counted[0]["most"]
-    return Totals(kinds, steps, first, last, seen, peak["count"], -peak["back"], keys)
+    return Totals(kinds, (last - first) // step + 1, first, seen, keys)
 
 
-def per_step(counts: DataFrame, request: BuildRequest) -> DataFrame:
-    """`start` and `count` of the steps that have any, of all keys together."""
-    counted = counts.where(f"kind = {Kind.COUNTED}")
-    if request.records.key is None:
-        return counted.select("start", "count")
-    return counted.groupBy("start").agg(expr("sum(count) AS count"))
+def stretch_micros(found: Totals, request: BuildRequest) -> int:
+    """How long the stretches are by which `too_long` is to see where the records lie."""
+    return max(1, request.most_steps // len(found.keys or (1,)) // _STRETCHES) * step_micros(request.step)
 
 
-def summary(found: Totals, request: BuildRequest, out: str) -> Summary:
-    """What is said of the trace."""
-    seen, bad = found.seen, found.bad
+def too_long(found: Totals, buckets: Sequence[Bucket], request: BuildRequest) -> InvalidError:
+    """Says also which records to leave out for a trace that is not: one wrong year among millions is hard to find."""
+    step, keys = step_micros(request.step), len(found.keys or (1,))
+    each = f" for each of {keys} keys" if keys > 1 else ""
+    most = densest(buckets, _STRETCHES)
+    since, until = step_start(most.first, step), min(step_start(most.last, step) + step, END_MICROS - 1)
+    first, last = map(iso_time, found.seen or (0, 0))
+    return InvalidError(
+        f"records from {first} to {last} make {found.rows:,} steps of {request.step}{each}, more than the"
+        f" {request.most_steps:,} of --most-steps; {most.records:,} of the {found.counted:,} are kept with"
+        f" --from {iso_time(since)} --until {iso_time(until)}; or take a longer --step, or raise --most-steps"
+    )
+
+
+def densest(buckets: Sequence[Bucket], most: int) -> Majority:
+    """The most records that lie in `most` stretches that follow each other; of several such, the latest.
+
+    Args:
+        buckets: At least one, in any order, none twice.
+    """
+    ordered = sorted(buckets)
+    best, inside, oldest = Majority(0, 0, 0), 0, 0
+    for newest in ordered:
+        inside += newest.records
+        while newest.number - ordered[oldest].number >= most:
+            inside -= ordered[oldest].records
+            oldest += 1
+        if inside >= best.records:
+            best = Majority(ordered[oldest].first, newest.last, inside)
+    return best
+
+
+def summary(found: Totals, whole: Ints, counts: Ints, request: BuildRequest, out: str) -> Summary:
+    """What is said of the trace; `whole` has a count for each step, `counts` a row of them for each key."""
+    seen, bad, step = found.seen, found.bad, step_micros(request.step)
     outside = found.kinds.get(Kind.OUTSIDE, 0)
+    peak = int(whole.argmax()) if found.steps else 0
+    files = key_files(found.keys or ())
+    keys = {key: KeySummary(files[key], int(row.sum()), int(row.max())) for key, row in zip(found.keys or (), counts, strict=False)}
     return Summary(
         out=out,
         format=request.records.format,
@@ -99,41 +205,22 @@ def summary(found: Totals, request: BuildRequest, out: str) -> Summary:
         first=iso_time(seen[0]) if seen else None,
         last=iso_time(seen[1]) if seen else None,
         steps=found.steps,
-        step_seconds=step_micros(request.step) / SECOND,
-        peak=found.peak,
-        peak_time=iso_time(found.peak_start) if seen else None,
+        step_seconds=step / SECOND,
+        peak=int(whole[peak]) if found.steps else 0,
+        peak_time=iso_time(found.first + peak * step) if seen else None,
         mean=found.counted / found.steps if found.steps else 0.0,
-        keys=found.keys,
+        keys=None if found.keys is None else keys,
     )
 
 
-def _keys(rows: Sequence[Row], request: BuildRequest) -> dict[str, KeySummary]:
-    if len(rows) > request.most_keys:
-        some = ", ".join(repr(key[:40]) for key in sorted(row["key"] for row in rows)[:3])
-        raise InvalidError(
-            f"key {request.records.key!r}: there are more than {request.most_keys:,} keys, such as {some};"
-            " give a key with fewer values, or raise --most-keys"
-        )
-    files = key_files(row["key"] for row in rows)
-    return {
-        row["key"]: KeySummary(files[row["key"]], row["records"], row["most"]["count"])
-        for row in sorted(rows, key=lambda row: str(row["key"]))
-    }
-
-
-def _too_long(counts: DataFrame, request: BuildRequest, found: Totals) -> InvalidError:
-    """Says also which records to leave out for a trace that is not: one wrong year among millions is hard to find."""
-    step, keys = step_micros(request.step), len(found.keys or (1,))
-    each = f" for each of {keys} keys" if keys > 1 else ""
-    width = max(1, request.most_steps // keys // _STRETCHES)
-    numbers = "sum(count) AS records", "min(first) AS first", "max(last) AS last"
-    stretches = counts.where(f"kind = {Kind.COUNTED}").groupBy(expr(f"floor(start / {step * width}L) AS number"))
-    rows = stretches.agg(*(expr(number) for number in numbers)).orderBy("records", ascending=False).limit(_MOST_STRETCHES).collect()
-    most = densest([Bucket(*row) for row in rows], _STRETCHES)
-    since, until = step_start(most.first, step), min(step_start(most.last, step) + step, END_MICROS - 1)
-    first, last = map(iso_time, found.seen or (0, 0))
-    return InvalidError(
-        f"records from {first} to {last} make {found.steps * keys:,} steps of {request.step}{each}, more than the"
-        f" {request.most_steps:,} of --most-steps; {most.records:,} of the {found.counted:,} are kept with"
-        f" --from {iso_time(since)} --until {iso_time(until)}; or take a longer --step, or raise --most-steps"
-    )
+def key_files(keys: Iterable[str]) -> dict[str, str]:
+    """A file name for each key that every file system takes, and no two of which differ by case only."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for key in sorted(keys):
+        safe = re.sub(r"[^A-Za-z0-9.-]+", "_", key)[:_LONGEST_NAME].strip("._-") or "none"
+        if safe != key or safe.casefold() in taken:
+            safe += "-" + hashlib.sha256(key.encode()).hexdigest()[:8]
+        taken.add(safe.casefold())
+        found[key] = f"{safe}.csv"
+    return found

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pasps.data.arrays import Floats, np
-from pasps.data.joining import faded, limited, steepest
 from pasps.data.spikes import Spike, find_spikes
-from pasps.data.stretches import FADE_ROWS, LEAST_EVENTS, Pool, Stretch, alternating
+from pasps.data.stretches import FADE_ROWS, LEAST_EVENTS, Pool, Stretch, alternating, steepest
 from pasps.errors import InvalidError
 
 
@@ -50,6 +49,29 @@ def compose(pool: Pool) -> Composed:
     spikes = find_spikes(counts, wanted.share_rows, least_magnitude=wanted.least_magnitude)
     taken = [Taken(stretch, onset) for stretch, onset in zip(chosen, onsets, strict=True)]
     return Composed([int(count) for count in counts], taken, spikes)
+
+
+def faded(tail: Floats, lead: Floats, rows: int) -> Floats:
+    """So many rows that begin as `tail` and end as `lead`, and over all rows that both have go from one to the other."""
+    from_tail, from_lead = min(len(tail), rows), min(len(lead), rows)
+    both = from_tail + from_lead - rows
+    weights = np.arange(1, both + 1) / (both + 1)
+    begin, end = rows - from_lead, from_tail
+    late = lead[len(lead) - from_lead :]
+    middle = tail[begin:end] * (1.0 - weights) + late[:both] * weights
+    return np.concatenate((tail[:begin], middle, late[both:]))
+
+
+def limited(values: Floats, before: float, after: float, most: float) -> Floats:
+    """The nearest rows, going from `before` to `after`, with no step larger than `most`; there are enough rows for that."""
+    rows = values.tolist()
+    last = before
+    for place, value in enumerate(rows):
+        rows[place] = last = min(max(value, last - most), last + most)
+    last = after
+    for place in reversed(range(len(rows))):
+        rows[place] = last = min(max(rows[place], last - most), last + most)
+    return np.array(rows)
 
 
 def _chosen(pool: Pool) -> list[Stretch]:

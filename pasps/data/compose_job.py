@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pasps.data.arrays import np
 from pasps.data.compose import Composed, compose
 from pasps.data.series import Series
-from pasps.data.spike_text import spike_object
 from pasps.data.steps import SECOND, iso_time
 from pasps.data.stretches import Pool, Wanted
+from pasps.data.trace_columns import write_parquet
 from pasps.data.trace_input import Refused, computed, raise_refused, read_series
+from pasps.data.trace_output import replaced
 from pasps.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -37,23 +37,13 @@ def compose_traces(session: SparkSession, paths: Sequence[str], wanted: Wanted) 
     return compose(found)
 
 
-def write_parquet(session: SparkSession, rows: Iterable[tuple[int, int]], path: Path) -> None:
-    """One Parquet file of times, in microseconds, and counts; it is there whole or not at all.
+def write_stream(composed: Composed, first: int, step: int, path: Path) -> None:
+    """One Parquet file of times and counts, from `first` on every `step`, in microseconds; it is there whole or not at all.
 
     Raises:
         InvalidError: it cannot be written.
     """
-    own = session.newSession()
-    own.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    work = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        frame = own.createDataFrame(list(rows), "micros bigint, count bigint")
-        frame.selectExpr("timestamp_micros(micros) AS time", "count").coalesce(1).write.parquet(work.absolute().as_uri())
-        next(work.glob("part-*.parquet")).replace(path)
-    except OSError as error:
-        raise InvalidError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    replaced(path, lambda part: write_parquet(part, np.array([composed.counts]), first, step))
 
 
 def composed_object(composed: Composed, wanted: Wanted, step: int) -> dict[str, Any]:
@@ -76,12 +66,12 @@ def composed_object(composed: Composed, wanted: Wanted, step: int) -> dict[str, 
                 "first_row": taken.stretch.row,
                 "rows": len(taken.stretch.values),
                 "step_seconds": taken.stretch.step_seconds,
-                **spike_object(taken.stretch.spike, taken.stretch.step_seconds),
+                **taken.stretch.spike.as_object(taken.stretch.step_seconds),
                 "onset": taken.onset,
             }
             for taken in composed.taken
         ],
-        "spikes": [{"onset": spike.onset, **spike_object(spike, step / SECOND)} for spike in composed.spikes],
+        "spikes": [{"onset": spike.onset, **spike.as_object(step / SECOND)} for spike in composed.spikes],
     }
 
 

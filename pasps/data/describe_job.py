@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pasps.data.describe import Description, describe
 from pasps.data.series import Series
-from pasps.data.spike_text import spike_object
 from pasps.data.steps import iso_time
 from pasps.data.trace_input import Refused, computed, is_local_csv, raise_refused, read_local, read_series
 from pasps.errors import InvalidError
@@ -66,7 +65,7 @@ def description_object(found: Description) -> dict[str, Any]:
         **fields,
         **{name: iso_time(fields[name]) for name in ("first", "last", "peak_time")},
         "periods": [{"seconds": period.rows * step, **asdict(period)} for period in found.periods],
-        "spikes": [{"time": iso_time(each.time), "row": each.spike.onset, **spike_object(each.spike, step)} for each in found.spikes],
+        "spikes": [{"time": iso_time(each.time), "row": each.spike.onset, **each.spike.as_object(step)} for each in found.spikes],
     }
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pasps.errors import BrokenError
@@ -74,6 +78,24 @@ class HadoopFiles:
         stream = self._files.create(self._path(path), True)
         stream.write(bytearray(text.encode()))
         stream.close()
+
+    @contextmanager
+    def written(self, path: str) -> Iterator[Path]:
+        """A file of this machine to be filled in the block; after it, it is at `path`.
+
+        Raises:
+            BrokenError: it cannot be written.
+        """
+        with TemporaryDirectory(prefix="pasps-") as scratch:
+            is_here = shown(path) != path
+            here = Path(shown(path)) if is_here else Path(scratch) / "part"
+            try:
+                yield here
+            except OSError as error:
+                why = error.strerror or error
+                raise BrokenError(f"{shown(path)} cannot be written: {why}; is there room, and the right to write?") from error
+            if not is_here:
+                self._files.copyFromLocalFile(self._path(here.as_uri()), self._path(path))
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)

@@ -1,13 +1,17 @@
-"""What a job has to do with one record: the SQL expressions that find its time and its key, and say why it has none. Pure."""
+"""What a job has to do with one record: the SQL expressions that find its time and its key, and say why it has none. Pure.
+
+Which columns files of CSV have, and which groups a pattern has, is found here too: the expressions are made of them.
+"""
 
 from __future__ import annotations
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from pasps.data.line_pattern import java_pattern, pattern_groups
 from pasps.data.record_formats import FORMATS, Records
 from pasps.data.sql_text import TIME_FORMATS, literal, micros_of_moment, micros_of_number, micros_of_text
 from pasps.errors import InvalidError
@@ -39,6 +43,12 @@ REASONS: Mapping[Kind, str] = {
 _IS_BLANK = r"line RLIKE '^\\s*$'"
 _DAY_MICROS = 86_400_000_000
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+# what is escaped or quoted; a bracket, with one right after it that is a character of the class; a parenthesis, and what it begins
+_TOKEN = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?|\]|\((?:\?<(?P<name>[A-Za-z]\w*)>|(?P<no_group>\?))?", re.DOTALL)
+_MOST_SHOWN = 200
+
+SAMPLE = 1000
+"""Lines of files without a header, whose columns are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +185,66 @@ def parquet_source(records: Records, columns: Mapping[str, Column]) -> Source:
     return Source(column.sql, micros, f"if(found IS NULL, {Kind.NO_TIME}, {Kind.UNREADABLE})", key=key, text="to_json(struct(*))")
 
 
+def columns_of_headers(records: Records, headers: Mapping[str, bytes]) -> list[str]:
+    """The names of the columns, from the header of each file by the file's path.
+
+    Files may name other columns otherwise, as long as there are as many, and those that matter are at the same places.
+
+    Raises:
+        InvalidError: two files do not agree, or one has no header.
+    """
+    wanted = [column for column in (records.time_column, records.key, *FORMATS[records.format].columns) if column]
+    files = {path: _names(path, line, records.delimiter) for path, line in sorted(headers.items())}
+    first = next(iter(files))
+    for path, names in files.items():
+        if _places(wanted, names) != _places(wanted, files[first]):
+            raise InvalidError(
+                f"the first line of {first} has the columns {_shown(files[first])}, and that of {path} has {_shown(names)}: expected as"
+                f" many in each file, and {', '.join(wanted)} at the same place; build a trace of each kind of file, or give --no-header"
+                " and the number of the column when not every file begins with its names"
+            )
+    return files[first]
+
+
+def column_count(delimiter: str) -> str:
+    """How many columns a `line` has, as an SQL expression: what is in quotes does not count."""
+    without_texts = r"""regexp_replace(line, '"(?:[^"]++|"")*+"', '')"""
+    return f"octet_length({without_texts}) - octet_length(replace({without_texts}, {literal(delimiter)}, '')) + 1"
+
+
+def columns_without_header(counts: Iterable[int]) -> list[str]:
+    """The columns `1`, `2` and so on, as many as most lines have; of two numbers that as many lines have, the higher."""
+    found = Counter(counts)
+    return [str(number + 1) for number in range(max(found, key=lambda count: (found[count], count)))]
+
+
+def java_pattern(pattern: str) -> str:
+    """The pattern with its named groups as Java writes them."""
+    return pattern.replace("(?P<", "(?<")
+
+
+def pattern_groups(pattern: str) -> dict[str, int]:
+    """The named groups of a pattern, and their numbers.
+
+    Raises:
+        InvalidError: it has no group `time`.
+    """
+    groups: dict[str, int] = {}
+    number = depth = 0
+    for token in _TOKEN.finditer(java_pattern(pattern)):
+        if token[0].startswith("["):
+            depth += 1
+        elif token[0] == "]":
+            depth = max(depth - 1, 0)
+        elif token[0].startswith("(") and depth == 0 and not token["no_group"]:
+            number += 1
+            if token["name"]:
+                groups[token["name"]] = number
+    if "time" not in groups:
+        raise InvalidError(rf"--pattern: expected a group for the time, such as (?<time>\S+), got {pattern!r}")
+    return groups
+
+
 def _regex_source(records: Records) -> Source:
     groups = pattern_groups(records.pattern or "")
     pattern = literal(java_pattern(records.pattern or ""))
@@ -238,3 +308,19 @@ def _place(column: str, names: Sequence[str], why: str) -> int:
 
 def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
     return ", ".join(names) or "none"
+
+
+def _names(path: str, line: bytes, delimiter: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader([line.decode(errors="replace")], delimiter=delimiter))]
+    except csv.Error as error:
+        raise InvalidError(f"the first line of {path} does not name columns ({error}); give --no-header if it is a record") from error
+
+
+def _places(wanted: Sequence[str], names: Sequence[str]) -> tuple[int, list[int]]:
+    return len(names), [names.index(column) if column in names else -1 for column in wanted]
+
+
+def _shown(names: Sequence[str]) -> str:
+    text = ", ".join(names)
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."

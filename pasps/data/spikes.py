@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pasps.data.arrays import Bools, Floats, Ints, np
 from pasps.data.windows import binned, highest_after, highest_before, moving_average
@@ -70,6 +71,19 @@ class Spike:
     def size(self) -> float:
         """How large, whatever the direction: doubled is as large as halved."""
         return abs(math.log(max(self.extreme, LEAST_LEVEL) / max(self.before, LEAST_LEVEL)))
+
+    def as_object(self, step_seconds: float) -> dict[str, Any]:
+        """Its characteristics, as JSON has them everywhere; rows last so many seconds."""
+        return {
+            "direction": "up" if self.up else "down",
+            "slope": round(self.slope, 6),
+            "magnitude": round(self.magnitude, 6),
+            "duration_rows": self.rows,
+            "duration_seconds": self.rows * step_seconds,
+            "rows_to_peak": self.peak - self.onset,
+            "before": round(self.before, 6),
+            "extreme": round(self.extreme, 6),
+        }
 
 
 def find_spikes(counts: Floats, most_rows: int, smooth_rows: int = 1, least_magnitude: float = LEAST_MAGNITUDE) -> list[Spike]:

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pasps.data.arrays import Floats
-from pasps.data.joining import rows_to_level
+from pasps.data.arrays import Floats, np
 from pasps.data.series import Series
 from pasps.data.spikes import LEAST_LEVEL, LEAST_MAGNITUDE, Spike, find_spikes
 from pasps.data.windows import moving_average
@@ -120,6 +119,18 @@ class Stretch:
     def quiet_rows(self) -> int:
         """Quiet rows that it needs on either side to be joined smoothly."""
         return rows_to_level(self.body) + FADE_ROWS // 2
+
+
+def steepest(values: Floats) -> float:
+    """The largest change from one row to the next."""
+    return float(np.abs(np.diff(values)).max()) if len(values) > 1 else 0.0
+
+
+def rows_to_level(values: Floats) -> int:
+    """Rows that a way from either end of this piece to the level 1 needs, if no step of it is larger than the largest of the piece."""
+    away = max(abs(float(values[0]) - 1.0), abs(float(values[-1]) - 1.0))
+    most = steepest(values)
+    return math.ceil(away / most) if most else 0
 
 
 def stretches_of(series: Series, wanted: Wanted) -> Iterator[Stretch]:

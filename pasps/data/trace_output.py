@@ -53,7 +53,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
 
-    _replaced(path, write)
+    replaced(path, write)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -62,10 +62,15 @@ def write_bytes(path: Path, content: bytes) -> None:
     def write(part: Path) -> None:
         part.write_bytes(content)
 
-    _replaced(path, write)
+    replaced(path, write)
 
 
-def _replaced(path: Path, write: Callable[[Path], None]) -> None:
+def replaced(path: Path, write: Callable[[Path], None]) -> None:
+    """Have a file written beside its place, and put it there when it is whole.
+
+    Raises:
+        InvalidError: it cannot be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ import pytest
 from pasps.cli import exit_codes
 from pasps.cli.main import main
 from pasps.data.build import build_trace
+from pasps.data.build_count import filled
 from pasps.data.build_request import BuildRequest
-from pasps.data.build_rows import filled
+from pasps.data.build_totals import Totals
 from pasps.data.record_formats import Records
 from pasps.data.spark import spark_session
 from pasps.errors import BrokenError, InvalidError
@@ -22,7 +23,7 @@ from pasps.spouts.trace_file import read_trace
 from tests.integration.spark_fixture import spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["spark"]
 
@@ -104,10 +105,41 @@ def test_a_long_gap_is_filled_to_the_last_zero(spark: SparkSession, tmp_path: Pa
     assert read_trace(str(tmp_path / "out" / "trace.csv")).spacing_seconds() == 0.25
 
 
-def test_the_rows_of_a_gap_are_never_held_together(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    filled(spark.createDataFrame([(0, 1), (20_000_000, 1)], "start long, count long"), 0, 20_000_000, 1).explain()
-    # outermost first: two explosions without a sort between them are one loop, which gives its rows away only at its end
-    assert re.findall(r"(Generate|Sort|Window) ", capsys.readouterr().out) == ["Generate", "Sort", "Generate", "Window", "Sort"]
+def test_an_output_elsewhere_is_as_one_on_this_machine(spark: SparkSession, tmp_path: Path) -> None:
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - pyspark has no other way to it
+    hadoop.set("fs.viewfs.mounttable.default.link./far", (tmp_path / "far").as_uri())
+    (tmp_path / "far").mkdir()
+    request = BuildRequest(regex(log(tmp_path), key="who"), str(tmp_path / "out"), until="2025-01-01")
+    build_trace(spark, request)
+    build_trace(spark, replace(request, out="viewfs:///far/out"))
+    here, there = tmp_path / "out", tmp_path / "far" / "out"
+    # where Hadoop does not know the machine's own files it keeps sums of them beside them
+    assert left(here) == {name for name in left(there) if not name.endswith(".crc")}
+    for path in here.rglob("*.csv"):
+        assert (there / path.relative_to(here)).read_bytes() == path.read_bytes()
+    assert spark.read.parquet(str(there / "by-key.parquet")).count() == 18
+
+
+def test_counts_come_back_some_at_a_time_and_no_zero_of_a_gap_among_them(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(0, "b", 10, 1), (0, "b", 20, 2), (0, "a", 20, 3), (0, "b", 30, 4), (0, "b", 40, 5), (0, "a", 90, 6), (4, None, None, 7)]
+    counts = spark.createDataFrame(rows, "kind int, key string, start long, count long")
+    came: list[int] = []
+    kind = type(counts)
+    to_arrow = kind.toArrow
+
+    def told(frame: DataFrame) -> Any:
+        table = to_arrow(frame)
+        came.append(table.num_rows)
+        return table
+
+    monkeypatch.setattr(kind, "toArrow", told)
+    expected = [[0, 3, 0, 0, 0, 0, 0, 0, 6], [1, 2, 4, 5, 0, 0, 0, 0, 0]]
+    for at_once, most in ((1, 2), (4, 3), (6, 4), (1000, 6)):
+        assert filled(counts, Totals({}, 9, 10, keys=["a", "b"]), 10, at_once).tolist() == expected
+        assert (sum(came), max(came)) == (6, most)
+        came.clear()
+    assert filled(counts.where("key = 'b'"), Totals({}, 9, 10), 10, 3).tolist() == expected[1:]
+    assert came == [3, 1, 0]
 
 
 def test_the_longest_steps_reach_from_the_first_whole_one_to_the_last(spark: SparkSession, tmp_path: Path) -> None:
@@ -117,6 +149,8 @@ def test_the_longest_steps_reach_from_the_first_whole_one_to_the_last(spark: Spa
     lines = (tmp_path / "out" / "trace.csv").read_text().splitlines()
     assert found.bad == {"time unreadable": 1}
     assert (lines[1], lines[-1]) == ("0026-02-01T00:00:00Z,1", "9992-01-26T00:00:00Z,1")
+    parquet = spark.read.parquet(str(tmp_path / "out" / "trace.parquet")).orderBy("time").selectExpr("CAST(time AS STRING)").collect()
+    assert (len(parquet), parquet[0][0], parquet[-1][0]) == (found.steps, "0026-02-01 00:00:00", "9992-01-26 00:00:00")
 
 
 def test_of_nothing_a_trace_without_rows_is_made_and_said(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,6 +260,16 @@ def test_an_output_that_cannot_be_written_leaves_nothing(spark: SparkSession, tm
     with pytest.raises(BrokenError, match=r"cannot be made|[Mm]kdirs|[Nn]ot a directory"), spark_session("test"):
         build_trace(spark, BuildRequest(regex(log(tmp_path)), str(tmp_path / "file" / "out"), until="2025-01-01"))
     assert left(tmp_path) == {"records.log", "file"}
+
+
+def test_a_trace_that_cannot_be_written_is_named_and_nothing_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    def told(doing: str) -> None:
+        if doing.startswith("writing"):
+            next(tmp_path.glob(".out-*.partial")).joinpath("trace.csv").mkdir()
+
+    with pytest.raises(BrokenError, match=r"/trace\.csv cannot be written: Is a directory"), spark_session("test"):
+        build_trace(spark, BuildRequest(regex(log(tmp_path)), str(tmp_path / "out"), until="2025-01-01"), told)
+    assert left(tmp_path) == {"records.log"}
 
 
 def test_one_that_is_interrupted_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:

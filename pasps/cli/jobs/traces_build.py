@@ -19,7 +19,7 @@ from pasps.cli.jobs.spark_options import add_spark_options, conf_of
 from pasps.cli.options import add_json, at_least_one, describe
 from pasps.cli.words import rate_text
 from pasps.data.build_request import MOST_KEYS, MOST_STEPS, BuildRequest, check
-from pasps.data.build_summary import Summary
+from pasps.data.build_totals import Summary
 from pasps.data.duration_text import duration_text
 from pasps.data.record_formats import FORMATS, RecordFormat, Records
 from pasps.data.spark import spark_session

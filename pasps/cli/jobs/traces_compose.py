@@ -94,8 +94,7 @@ def traces_compose(options: argparse.Namespace) -> int:
         composed = job.compose_traces(session, options.traces, wanted)
         if parquet is not None:
             progress.told("pasps traces compose: writing Parquet")
-            rows_of_it = ((options.start + place * step, count) for place, count in enumerate(composed.counts))
-            job.write_parquet(session, rows_of_it, parquet)
+            job.write_stream(composed, options.start, step, parquet)
     made = job.composed_object(composed, wanted, step)
     write_lines(facts, [json.dumps(made, indent=2, ensure_ascii=False), "\n"])
     write_lines(out, trace_lines(composed.counts, options.start, step))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pasps.cli.jobs.traces_build import add_traces_build, are_few, summary_text, traces_build
-from pasps.data.build_summary import KeySummary, Summary
+from pasps.data.build_totals import KeySummary, Summary
 from pasps.data.record_formats import FORMATS
 from pasps.errors import InvalidError
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from pasps.data.csv_columns import columns_of_headers, columns_without_header
 from pasps.data.record_formats import Records
+from pasps.data.record_source import columns_of_headers, columns_without_header
 from pasps.errors import InvalidError
 
 CSV = Records(("x",), "csv", "time")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from pasps.data.arrays import Floats, np
-from pasps.data.joining import faded, limited, rows_to_level, steepest
+from pasps.data.compose import faded, limited
+from pasps.data.stretches import rows_to_level, steepest
 
 levels = st.floats(0, 10)
 rows_of = st.lists(levels, min_size=1, max_size=30).map(np.array)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pasps.data.line_pattern import java_pattern, pattern_groups
+from pasps.data.record_source import java_pattern, pattern_groups
 from pasps.errors import InvalidError
 
 
