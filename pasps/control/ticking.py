@@ -1,6 +1,6 @@
 """The ticks of a topology's loop: a snapshot from somewhere, a decision, a sample of the run's course. Its owner runs `run`.
 
-Live, simulated and replayed runs differ in their `StatsSource`, their clock and their event loop; what is done each tick is this.
+Live and simulated runs differ in their `StatsSource`, their clock and their event loop; what is done each tick is this.
 """
 
 from __future__ import annotations
