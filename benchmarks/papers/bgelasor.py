@@ -1,4 +1,4 @@
-"""BGElasor (Mu, Li, Chen, Xu, Tan, Jing): Table 1 on its two public loads, and Figures 4 and 5, of which its text tells what is seen.
+"""BGElasor (Mu, Jin, Wang, Zhu, Wang): Table 1 on its two public loads, and Figures 4 and 5, of which its text tells what is seen.
 
 What a replica can do in an epoch is not told; here ten replicas carry the highest epoch of the training part.
 """
