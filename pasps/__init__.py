@@ -1,11 +1,12 @@
 """pasps: Storm-like topologies on pools of replicas that are switched on and off while tuples flow.
 
 General layout, each room importing only from those before it:
-  errors, ids, clock, config, options, activation, assignment, metrics   the vocabulary, standard library only
+  errors, ids, clock, cores, garbage, config, options, activation, assignment, metrics   the vocabulary, standard library only
   api          what a user writes
-  groupings, transport, control, cluster   four rooms that do not know each other
+  groupings, transport, control, cluster, spouts   rooms that do not know each other; connectors, the spouts and bolts of other systems
   runtime      what runs in a worker
   testing      the kit for users' tests
+  report, simulation, data   of a run, before a run, and traces and execution times
   worker, topology   the process of a worker, and what holds a topology together; what a cluster adds is below cluster
   cli          the command line
 """

@@ -266,7 +266,6 @@ class WorkerCounts:
     positions: dict[int, bytes]
     latency: dict[int, int]
     latency_total: float
-    unsettled: int = 0
     cpu_seconds: float | None = None
 
     def died(self) -> None:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from pasps.cli import exit_codes
+from pasps.cli.asking.which_run import cluster_file
 from pasps.cli.options import add_json, at_least_one, describe, seconds_above_zero
 from pasps.cli.words import table
 from pasps.cluster.dev.cluster import START_SECONDS, DevCluster, PartStatus
@@ -98,7 +99,7 @@ def _add_home(parser: argparse.ArgumentParser) -> None:
 
 
 def _cluster_of(options: argparse.Namespace) -> DevCluster:
-    return DevCluster(options.home or base_directory() / "cluster", told=_tell)
+    return DevCluster(options.home or cluster_file(base_directory()).parent, told=_tell)
 
 
 def cluster_up(options: argparse.Namespace) -> int:

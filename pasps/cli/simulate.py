@@ -21,9 +21,8 @@ from pasps.cli.topology_file import add_file, load_here
 from pasps.cli.trace_rows import add_trace, rows_of
 from pasps.cli.words import table
 from pasps.clock import SystemClock
-from pasps.cluster.launch.cores import usable_cores
 from pasps.cluster.package.make import PackageRequest
-from pasps.config import OPTIONS_PREFIX, check, merged, parse_option
+from pasps.config import OPTIONS_PREFIX, check, parse_option
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import EtFile, et_path, execution_times_for, parse
 from pasps.control.plan import Reconfigure
@@ -33,6 +32,7 @@ from pasps.control.policies.q_table import read as read_table
 from pasps.control.policies.q_table import written as written_table
 from pasps.control.settings import ElasticSettings, RestartSettings
 from pasps.control.situation import PolicySettings
+from pasps.cores import usable_cores
 from pasps.errors import InvalidError
 from pasps.report.run_files import RunFiles
 from pasps.simulation.arrivals import Arrivals
@@ -42,8 +42,10 @@ from pasps.simulation.recorded import times_of_run
 from pasps.simulation.run import Order, Simulated
 from pasps.simulation.run import simulate as simulated
 from pasps.simulation.training import PASSES, train
+from pasps.topology.elastic import DEFAULT_POLICY
 from pasps.topology.run_directory import About, RunDirectory
 from pasps.topology.run_record import RunState
+from pasps.topology.workforce import worker_count
 
 _ABOUT = """\
 Runs a topology's graph in virtual time: spouts that follow a trace, bolts that take as long as their benchmark says, workers,
@@ -74,7 +76,6 @@ _COMPARE = (
     "carried out by a restart (pa-sps:lr+restart)"
 )
 _TRAIN = "learn what policy rlearning is to do on this trace, write it there, and show what comes of it"
-_NO_POLICY = "pasps"
 _LEARNS, _TABLE = "rlearning", "table"
 _MOST_EVENTS = 1e15
 """More than any machine sees."""
@@ -172,7 +173,7 @@ def _asked(options: argparse.Namespace) -> Asked:
         times = _times(where)
     else:
         where, times = _times_of_run(options.from_run, blueprint)
-    graph = graph_of(blueprint, times, given, str(where), _workers(options, blueprint), options.cores or usable_cores())
+    graph = graph_of(blueprint, times, given, str(where), options.workers or worker_count(blueprint), options.cores or usable_cores())
     known = execution_times_for(blueprint, times, str(where)) if times is not None else None
     notes = tuple(text for text in (known.warnings if known is not None else ()) if not any(f"{name!r}" in text for name in given))
     benchmark = {**(known.seconds if known is not None else {}), **given}
@@ -229,11 +230,6 @@ def _trained(asked: Asked, file: Path, passes: int) -> Asked:
         raise InvalidError(f"--train {file}: what was learned cannot be written there: {error}") from error
     print(f"pasps simulate: learned in {passes} passes, written to {file}", file=sys.stderr)
     return replace(asked, contenders=[replace(one, order=replace(one.order, options={**one.order.options, _TABLE: text}))])
-
-
-def _workers(options: argparse.Namespace, blueprint: Blueprint) -> int:
-    configured = merged(blueprint.config)["topology.workers"]
-    return int(options.workers or configured or usable_cores())
 
 
 def _times(path: Path) -> EtFile | None:
@@ -306,7 +302,7 @@ def contenders_of(
         benchmark=benchmark, options=settings.options, restart=RestartSettings.from_config(config), seed=options.seed,
         artifacts=settings.artifacts,
     )  # fmt: skip
-    return [_contender(name, base, config) for name in names or [policy or options.policy or settings.policy or _NO_POLICY]]
+    return [_contender(name, base, config) for name in names or [policy or options.policy or settings.policy or DEFAULT_POLICY]]
 
 
 def _contender(text: str, base: Order, config: Mapping[str, Any]) -> Contender:

@@ -1,1 +1,1 @@
-"""Decides what runs where: changes of the activation table, repair, statistics. Knows no socket and no process."""
+"""Decides what runs where: changes of the activation table, statistics, and the loop that asks for them. Knows no socket and no process."""

@@ -19,6 +19,7 @@ from pasps.api.groupings import Grouping, Kind
 from pasps.api.splitting import Pick, Row, Splitter, TargetView
 from pasps.api.spout import Spout
 from pasps.clock import Clock, SystemClock
+from pasps.cores import usable_cores
 from pasps.data.et_deliveries import Arrival, Output
 from pasps.data.et_patience import SetAlarm, alarm
 from pasps.data.et_worker import Catcher, LoneWorker
@@ -135,7 +136,7 @@ class _Bench:
             output=catcher.output(until),
             stuck=stuck,
             python=platform.python_version(),
-            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+            cores=usable_cores(),
         )
 
     def _in_call(self) -> bool:

@@ -8,13 +8,10 @@ where a branch of the tree ends.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TypeVar
 
 from pasps.ids import OWNER_MASK, IdSource
 from pasps.runtime.batch import Batch, Links
 from pasps.transport.messages import WireBatch
-
-T = TypeVar("T")
 
 
 def split_edges(edges: list[int], counts: list[int], ids: IdSource) -> list[int]:

@@ -133,8 +133,6 @@ class AckCourier:
 
 _log = logging.getLogger(__name__)
 
-Report = Callable[[str, int, BaseException | str], None]
-
 
 _CLOSE_SECONDS = 3.0
 """How long the end of a worker waits for calls that are under way on threads; its controller ends it after five anyway."""

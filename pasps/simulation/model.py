@@ -328,7 +328,6 @@ class Model:
         bounded = graph.pending is not None and graph.tracked
         self._most_pending = (graph.pending or 0) * sum(graph.spouts.values()) if bounded else None
         self._backlog: deque[_Root] = deque()
-        self._backlog_events = 0
         self._full = 0
         self._parcels = arrivals.parcels(detail.parcels_a_second)
         self._came: tuple[float, int, str] = (0.0, 0, "")  # the last parcel: when, its events, the spout
@@ -393,7 +392,6 @@ class Model:
         kind = self._class_random.choices(range(len(self._classes)), cum_weights=self._classes)[0] if self._classes else 0
         self._came = (self.time, count, spout)
         self._backlog.append(_Root(self.time, count, spout, kind))
-        self._backlog_events += count
         self._next_arrival()
         if not self._exact or not self.cost.spout:
             self._emit()
@@ -414,7 +412,6 @@ class Model:
                 self.held_back += 1
                 return
             root = backlog.popleft()
-            self._backlog_events -= root.weight
             self.pending += root.weight
             self.emitted += root.weight
             self._emitted_by[spout] += root.weight
@@ -1005,7 +1002,6 @@ class Model:
             self.lost += weight
             return 0
         self._backlog.extendleft(reversed(roots))
-        self._backlog_events += weight
         self.replayed += weight
         return weight
 

@@ -57,7 +57,6 @@ from pasps.worker.messages import (
     LinkLost,
     Moved,
     MoveFailed,
-    Parked,
     Pressed,
     Problem,
     Table,
@@ -116,7 +115,6 @@ class TopologyController:
         self.errors: deque[ErrorReport] = deque(maxlen=1000)
         self.losses: deque[ErrorReport] = deque(maxlen=100)
         self.lost = 0
-        self.parked: dict[tuple[str, int], int] = {}
         self.state = "STARTING"
         self._clock = clock
         self._keeper = keeper or NoKeeper()
@@ -219,8 +217,6 @@ class TopologyController:
                 self.publisher.moved(component, task, version)
             case MoveFailed(version, component, task, attribute, reason):
                 self.publisher.move_failed(version, UnmovableError(component, task, attribute, reason))
-            case Parked(component, replica, version):
-                self.parked[component, replica] = version
             case Problem("", _, text):
                 self._tell(link.worker, text)
             case Problem(component, task, text):
@@ -233,7 +229,7 @@ class TopologyController:
                 (self._finished.add if done else self._finished.discard)(task)
                 self._news.tell()
             case Pressed(component) if self.elastic is not None:
-                self.elastic.pressed(component)
+                self.elastic.pressed()
             case LinkLost() if self.state == "RUNNING":
                 self._keep(self._relink(link.worker, message))
 
@@ -247,7 +243,7 @@ class TopologyController:
 
     def _on_gone(self, link: WorkerLink) -> None:
         table = self.publisher.table
-        # by the table in which it lived: `repair` publishes one in which its tasks are with others
+        # by the table in which it lived: `_repair` publishes one in which its tasks are with others
         self._finished = {task for task in self._finished if worker_of(self.blueprint, table, task) != link.worker}
         if self.state == "RUNNING":
             self.lost += 1

@@ -19,7 +19,6 @@ import psutil
 from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
-from pasps.cluster.launch.cores import usable_cores
 from pasps.config import OPTIONS_PREFIX
 from pasps.control import decision_log, run_log
 from pasps.control.et_file import et_path, load_execution_times
@@ -33,6 +32,7 @@ from pasps.control.policies.options import cautions
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
+from pasps.cores import usable_cores
 from pasps.errors import ConfigError, InvalidError, PaspsError
 from pasps.metrics import Stats
 from pasps.topology.actuator import TableActuator
@@ -256,8 +256,8 @@ class Elastic:
         """Decide about this bolt again."""
         self.hold(component, None)
 
-    def pressed(self, component: str) -> None:
-        """A worker says that more comes to that bolt than its replicas there take."""
+    def pressed(self) -> None:
+        """A worker says that more comes to some bolt than its replicas there take."""
         if self._task is not None:
             self._ticking.press()
 

@@ -1,4 +1,4 @@
-"""The directory of one `pasps run`: what it is, where it answers, and the files that it leaves behind.
+"""The directory of one run, by `pasps run` or a driver: what it is, where it answers, and the files that it leaves behind.
 
 `run.json` is the record, `control.sock` the control socket, `metrics.jsonl` and `decisions.jsonl` the course of the run,
 `summary.json` its end. Made before the topology starts; one that never ran leaves nothing.

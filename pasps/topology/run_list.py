@@ -1,4 +1,4 @@
-"""All runs that this user's `pasps run` has left or has now: `BASE/runs`, an entry for each; a link where --run-dir was given."""
+"""All runs that this user has or had here: `BASE/runs`, an entry for each, a link where --run-dir was given."""
 
 from __future__ import annotations
 

@@ -24,9 +24,6 @@ from pasps.topology.verbs import Activate, Activity, Deactivate, Explain, GetErr
 
 _ERRORS_IN_STATUS = 10
 
-SetBolts = Callable[[Mapping[str, int | None]], Awaitable[Mapping[str, Scaled]]]
-"""Sets bolts by hand, or with None releases them again; names and counts are checked before."""
-
 
 class Standing(Protocol):
     """Where a run is; a run directory is one."""
@@ -52,7 +49,6 @@ class TopologyVerbs(Verbs):
         comes_back: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
-        self.scale: SetBolts = self._set_active
         self._controller = controller
         self._standing = standing
         self._kill_run = kill
@@ -91,7 +87,7 @@ class TopologyVerbs(Verbs):
             raise InvalidError("expected at least one bolt, for example count=4")
         for name, count in wanted.items():
             check_scale(self._controller.blueprint, name, count, f"{name}={asked.bolts[name]}")
-        done = await self.scale(wanted)
+        done = await self._set_active(wanted)
         return ScaleDone(self._controller.publisher.table.version, done)
 
     async def _activate(self, _: Activate) -> Activity:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pasps.activation import ActivationTable
 from pasps.api.blueprint import Blueprint
 from pasps.clock import Clock
 from pasps.cluster.launch.launcher import Launcher
+from pasps.cores import usable_cores
 from pasps.errors import BrokenError, InvalidError, PaspsError, UnmovableError, WorkerStartError
 from pasps.topology.keeper import Keeper
 from pasps.topology.worker_link import WorkerLink
@@ -41,8 +41,8 @@ class WorkerInfo:
 
 
 def worker_count(blueprint: Blueprint, usual: int | None = None) -> int:
-    """How many workers a topology gets: as configured, else as usual where it runs, else one for each core of this machine."""
-    return int(blueprint.config.get("topology.workers") or usual or os.cpu_count() or 1)
+    """How many workers a topology gets: as configured, else as usual where it runs, else one for each core that this process may use."""
+    return int(blueprint.config.get("topology.workers") or usual or usable_cores())
 
 
 class Workforce:

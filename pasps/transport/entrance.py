@@ -13,8 +13,6 @@ import resource
 import socket
 from collections.abc import Callable
 
-_log = logging.getLogger(__name__)
-
 MOST_INSIDE = 128
 """So many may be proving themselves at the same time; fewer where the process may not open many files."""
 _SHARE_OF_FILES = 8

@@ -16,8 +16,8 @@ from typing import Annotated
 
 import msgspec
 
-from pasps.cluster.launch.cores import usable_cores
 from pasps.control.news import News
+from pasps.cores import usable_cores
 from pasps.errors import BrokenError, ProtocolError
 from pasps.transport.entrance import Complaints, Entrance, Visitor, listening_socket
 from pasps.transport.frames import HEADER_BYTES, seal

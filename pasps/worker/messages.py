@@ -133,14 +133,6 @@ class Applied(msgspec.Struct, tag="applied"):
     version: int
 
 
-class Parked(msgspec.Struct, tag="parked"):
-    """A replica that table `version` put out processes nothing any more."""
-
-    component: str
-    replica: int
-    version: int
-
-
 class Moved(msgspec.Struct, tag="moved"):
     """A keyed task has arrived."""
 
@@ -206,6 +198,4 @@ class Closed(msgspec.Struct, tag="closed"):
     """Everything is closed; the process ends now."""
 
 
-FromWorker = (
-    Hello | Linked | Applied | Parked | Moved | MoveFailed | Problem | LinkLost | Pressed | Finished | Counts | LogText | Closed | Beat
-)
+FromWorker = Hello | Linked | Applied | Moved | MoveFailed | Problem | LinkLost | Pressed | Finished | Counts | LogText | Closed | Beat

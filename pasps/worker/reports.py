@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pasps.worker.messages import Applied, Finished, FromWorker, LinkLost, Moved, MoveFailed, Parked, Pressed, Problem
+from pasps.worker.messages import Applied, Finished, FromWorker, LinkLost, Moved, MoveFailed, Pressed, Problem
 
 
 class ControlReports:
@@ -18,8 +18,7 @@ class ControlReports:
         self._send(Applied(version))
 
     def parked(self, component: str, replica: int, version: int) -> None:
-        """See `Reports`."""
-        self._send(Parked(component, replica, version))
+        """See `Reports`. The counters tell a controller which replicas still work."""
 
     def moved(self, version: int, component: str, task: int) -> None:
         """See `Reports`."""

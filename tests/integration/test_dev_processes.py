@@ -100,7 +100,7 @@ class Master(BaseHTTPRequestHandler):
     asked: ClassVar[list[tuple[str, Any]]] = []
 
     def do_GET(self) -> None:
-        self.answer(200, {"topologies": [{"name": "word count"}, {"name": "stuck"}]})
+        self.answer(200, {"topologies": [{"name": name, "state": "running"} for name in ("word count", "stuck")]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

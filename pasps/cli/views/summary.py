@@ -1,4 +1,4 @@
-"""What is printed when a run is over, as text for people; `json_view` writes the same for programs. Pure."""
+"""What is printed when a run is over, as text for people; `view` writes the same for programs. Pure."""
 
 from __future__ import annotations
 

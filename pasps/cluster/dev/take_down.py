@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import logging
 import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from typing import Any
-from urllib.parse import quote
 
 from pasps.clock import Clock, Deadline
 from pasps.cluster.dev.ports import HOST
 from pasps.cluster.dev.processes import LOOK_SECONDS, ProcessRef, marked
-from pasps.errors import BrokenError
+from pasps.cluster.master.client import ClusterAddress, MasterClient
+from pasps.errors import BrokenError, PaspsError
+from pasps.topology.verbs import Kill, arguments_of
 
 _log = logging.getLogger(__name__)
 
@@ -28,16 +26,16 @@ END_SECONDS = 20.0
 
 def kill_topologies(port: int, token: str) -> list[str]:
     """Have the master on that port kill every topology without draining it; the names of those it did. Blocks, never fails."""
+    master = MasterClient(ClusterAddress(f"http://{HOST}:{port}", token, "the development cluster"))
     try:
-        said = _ask(port, token, "GET", "/v1/topologies", None)
-        names = [str(view["name"]) for view in said["topologies"]]
-    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+        names = [view.name for view in master.topologies()]
+    except PaspsError as error:
         _log.info("the master does not say which topologies run, so they are ended with their processes: %s", error)
         return []
     if not names:
         return []
     with ThreadPoolExecutor(len(names)) as threads:
-        killed = threads.map(lambda name: _kill(port, token, name), names)
+        killed = threads.map(lambda name: _kill(master, name), names)
         return [name for name, done in zip(names, killed, strict=True) if done]
 
 
@@ -73,24 +71,10 @@ def sorted_refs(processes: Iterable[ProcessRef]) -> list[ProcessRef]:
     return sorted(processes, key=lambda process: process.pid)
 
 
-def _kill(port: int, token: str, name: str) -> bool:
+def _kill(master: MasterClient, name: str) -> bool:
     try:
-        _ask(port, token, "POST", f"/v1/topologies/{quote(name, safe='')}/verbs/kill", {"wait": 0})
-    except (OSError, ValueError, http.client.HTTPException) as error:
+        master.call(name, Kill.name, arguments_of(Kill(wait=0)), KILL_SECONDS)
+    except PaspsError as error:
         _log.info("topology %s was not killed by the master: %s", name, error)
         return False
     return True
-
-
-def _ask(port: int, token: str, method: str, path: str, body: object) -> Any:
-    connection = http.client.HTTPConnection(HOST, port, timeout=KILL_SECONDS)
-    try:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status >= 300:
-            raise ValueError(f"{method} {path}: {answer.status} {text[:200]!r}")
-        return json.loads(text)
-    finally:
-        connection.close()

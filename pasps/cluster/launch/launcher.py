@@ -14,8 +14,8 @@ from typing import Protocol
 
 import psutil
 
-from pasps.cluster.launch.cores import usable_cores
 from pasps.cluster.store.tokens import SECRET_VARIABLES
+from pasps.cores import usable_cores
 
 _log = logging.getLogger(__name__)
 

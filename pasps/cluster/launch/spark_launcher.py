@@ -1,6 +1,6 @@
 """Workers as long-lived tasks of Spark, a job of one task for each place: Spark finds room, isolates them, and starts them again.
 
-A worker that Spark has started comes to the master's gate by itself; whoever launches a place waits for who comes for it.
+A worker that Spark has started comes to the driver's gate by itself; whoever launches a place waits for who comes for it.
 """
 
 from __future__ import annotations

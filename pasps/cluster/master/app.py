@@ -27,10 +27,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pasps import errors
 from pasps.cluster.master.endings import Endings
 from pasps.cluster.master.failures import (
+    BodyTooLargeError,
     DriverUnreachableError,
     NotLeadingError,
     RefusedPackageError,
-    TooLargeError,
     UnknownTopologyError,
 )
 from pasps.cluster.master.leadership import Leadership
@@ -53,7 +53,7 @@ MOST_JSON_BYTES = 60 << 10
 IDLE_SECONDS = 30.0
 STATUSES: tuple[tuple[type[PaspsError], int], ...] = (
     (UnknownTopologyError, 404),
-    (TooLargeError, 413),
+    (BodyTooLargeError, 413),
     (BusyError, 409),
     (InvalidError, 422),
     (TimeoutExpiredError, 504),
@@ -210,7 +210,7 @@ async def read_json(request: Request, kind: type[_T]) -> _T:
 
     Raises:
         InvalidError: it is none, or not of this kind.
-        TooLargeError: it is too long.
+        BodyTooLargeError: it is too long.
     """
     body = b"".join([part async for part in _parts(request, MOST_JSON_BYTES)])
     try:
@@ -223,7 +223,7 @@ async def save(request: Request, path: Path) -> str:
     """Write the body to a new file as it comes; returns its SHA-256. The file stays when it fails.
 
     Raises:
-        TooLargeError: it is too long.
+        BodyTooLargeError: it is too long.
         InvalidError: it is empty.
         BrokenError: it cannot be written, or the client has gone.
     """
@@ -286,8 +286,8 @@ async def _parts(request: Request, most_bytes: int) -> AsyncIterator[bytes]:
         yield part
 
 
-def _too_large(most_bytes: int, got: str) -> TooLargeError:
-    return TooLargeError(f"body: expected at most {megabytes(most_bytes)}, got {got}")
+def _too_large(most_bytes: int, got: str) -> BodyTooLargeError:
+    return BodyTooLargeError(f"body: expected at most {megabytes(most_bytes)}, got {got}")
 
 
 # ---- errors: `{"error": {"kind", "text"}}` and a status

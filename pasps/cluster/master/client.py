@@ -16,7 +16,7 @@ import msgspec
 
 from pasps.clock import Clock, SystemClock
 from pasps.cluster.master.failures import UnknownTopologyError
-from pasps.cluster.master.http_exchange import MOST_ANSWER_BYTES, Answer, LostError, NotConnectedError, Request, exchange
+from pasps.cluster.master.http_exchange import MOST_ANSWER_BYTES, Answer, HttpRequest, LostError, NotConnectedError, exchange
 from pasps.cluster.master.records import EndedTopology, Rebalance, Submitted, TopologyView
 from pasps.cluster.store.tokens import TOKEN_VARIABLE
 from pasps.errors import BrokenError, BusyError, InvalidError, PaspsError, ProtocolError, TimeoutExpiredError
@@ -173,7 +173,7 @@ class MasterClient:
         content = {} if body is None else {"Content-Type": "application/zip" if isinstance(body, Path) else "application/json"}
         # whoever listens there may ask for nothing, and is only asked whether it is there
         token = {} if path == _HEALTH else self._token
-        request = Request(method, {"Accept": "application/json", **token, **content}, body, most, sent)
+        request = HttpRequest(method, {"Accept": "application/json", **token, **content}, body, most, sent)
         base, redirects = self._leader or self.url, 0
         away: dict[str, NotConnectedError] = {}
         while True:

@@ -13,10 +13,10 @@ from pasps.clock import Clock
 from pasps.cluster.master import records
 from pasps.cluster.master.found import Found
 from pasps.cluster.master.packages import Packages
-from pasps.cluster.master.records import DriverStart, EndedTopology, decoded, ended_of
+from pasps.cluster.master.records import DriverStart, EndedTopology, ended_of
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import ConflictError, Store
-from pasps.cluster.store.submission import NOT_UNDERSTOOD
+from pasps.cluster.store.submission import NOT_UNDERSTOOD, decoded
 from pasps.errors import InvalidError
 
 _log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class Endings:
     async def _take_epoch(self, found: Found) -> int:
         """It never had a driver; its record needs a name that no other has."""
         epoch = found.last_epoch + 1
-        await self._store.write(records.launch(found.name), records.encoded(DriverStart(epoch)))
+        await self._store.write(layout.launch(found.name), records.encoded(DriverStart(epoch)))
         return epoch
 
     async def _summary(self, name: str) -> Mapping[str, Any] | None:
@@ -118,4 +118,4 @@ class Endings:
             await self._store.remove(path)
         names = {record.name for _, record in known[:KEPT]} | set(await self._store.children(layout.TOPOLOGIES))
         for name in {record.name for _, record in known[KEPT:]} - names:
-            await self._store.remove(records.launch(name))
+            await self._store.remove(layout.launch(name))

@@ -9,7 +9,7 @@ class UnknownTopologyError(InvalidError):
     """No topology has this name. A client is told the same by the status of an answer."""
 
 
-class TooLargeError(InvalidError):
+class BodyTooLargeError(InvalidError):
     """A body with more bytes than are taken."""
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from pasps.cluster.master import records
-from pasps.cluster.master.records import DriverStart, decoded
+from pasps.cluster.master.records import DriverStart
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import Entry, Store
-from pasps.cluster.store.submission import Desired, DriverRecord, Submission, desired_of, driver_of, signed_submission
+from pasps.cluster.store.submission import Desired, DriverRecord, Submission, decoded, desired_of, driver_of, signed_submission
 from pasps.cluster.store.tokens import submission_key
 from pasps.errors import InvalidError
 
@@ -64,7 +63,7 @@ async def find(store: Store, name: str, signing: str) -> Found | None:
         layout.topology(name),
         layout.driver(name),
         layout.alive(name),
-        records.launch(name),
+        layout.launch(name),
         layout.summary(name),
     ]
     entry, driver, alive, launch, summary = await asyncio.gather(*map(store.read, paths))

@@ -32,7 +32,7 @@ class LostError(BrokenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """A file given as `body` is sent piece by piece; `sent` is called then. An answer longer than `most_bytes` is refused."""
 
     method: str
@@ -51,7 +51,7 @@ class Answer:
     body: bytes
 
 
-def exchange(url: str, request: Request, seconds: float | None, clock: Clock) -> Answer:
+def exchange(url: str, request: HttpRequest, seconds: float | None, clock: Clock) -> Answer:
     """Send it and return the answer, whatever its status.
 
     Args:
@@ -95,7 +95,7 @@ def _connected(parts: SplitResult, seconds: float | None) -> http.client.HTTPCon
     return connection
 
 
-def _send(connection: http.client.HTTPConnection, parts: SplitResult, request: Request) -> None:
+def _send(connection: http.client.HTTPConnection, parts: SplitResult, request: HttpRequest) -> None:
     headers = {"Connection": "close", **request.headers}
     with ExitStack() as stack:
         body = request.body
@@ -108,7 +108,7 @@ def _send(connection: http.client.HTTPConnection, parts: SplitResult, request: R
             return  # whoever refuses a long body answers before it has read all of it
 
 
-def _answer(line: socket.socket, request: Request, deadline: Deadline) -> Answer:
+def _answer(line: socket.socket, request: HttpRequest, deadline: Deadline) -> Answer:
     response = http.client.HTTPResponse(cast(socket.socket, _Received(line, deadline)), method=request.method)
     response.begin()
     found = bytearray()

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pasps.cluster.master import records
-from pasps.cluster.master.records import Member, decoded
+from pasps.cluster.master.records import Member
 from pasps.cluster.store.contract import Candidacy, Registration, Store, StoreUnavailableError
 from pasps.cluster.store.layout import ELECTION, LEADER
+from pasps.cluster.store.submission import decoded
 from pasps.errors import InvalidError
 from pasps.topology.process_identity import started
 from pasps.topology.run_record import host

@@ -17,7 +17,7 @@ from pasps.cluster.master.package_check import Check
 from pasps.cluster.master.packages import Packages
 from pasps.cluster.master.records import Rebalance
 from pasps.cluster.store.contract import Store
-from pasps.cluster.store.submission import Submission
+from pasps.cluster.store.submission import Submission, decoded
 from pasps.errors import BusyError, InvalidError
 
 
@@ -58,7 +58,7 @@ class Rebalances:
         entry = await self._store.read(records.components(name))
         if entry is None or not pools:
             return
-        known = records.decoded(entry.value, dict[str, dict[str, Any]], records.components(name))
+        known = decoded(entry.value, dict[str, dict[str, Any]], records.components(name))
         bolts = [component for component, plan in known.items() if plan.get("shape") != "spout"]
         for bolt in pools:
             if bolt not in bolts:

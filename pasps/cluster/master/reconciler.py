@@ -22,7 +22,7 @@ from pasps.cluster.master.packages import Packages
 from pasps.cluster.master.records import DriverStart
 from pasps.cluster.store import layout
 from pasps.cluster.store.contract import ConflictError, Store, StoreUnavailableError, Watch
-from pasps.cluster.store.submission import Desired, DriverRecord, encoded, is_left, with_desired
+from pasps.cluster.store.submission import Desired, DriverRecord, decoded, encoded, is_left, with_desired
 from pasps.errors import BrokenError, BusyError
 from pasps.topology.process_identity import started
 from pasps.topology.run_record import host
@@ -188,13 +188,13 @@ class Reconciler:
             self._processes.start(found.name, epoch, package)
 
     async def _take_epoch(self, name: str, launch: DriverStart) -> bool:
-        path = records.launch(name)
+        path = layout.launch(name)
         there = await self._store.read(path)
         try:
             if there is None:
                 await self._store.create(path, records.encoded(launch))
             else:
-                last = records.decoded(there.value, DriverStart, path)
+                last = decoded(there.value, DriverStart, path)
                 if last.epoch >= launch.epoch:
                     return False
                 await self._store.write(path, records.encoded(launch), there.version)
@@ -211,7 +211,7 @@ class Reconciler:
             record = DriverRecord(found.newest, host(), 0, None, "failed", detail, self._clock.wall(), found.desired.restart)
             await self._store.write(layout.driver(found.name), encoded(record))
         if found.launch is not None:
-            await self._store.write(records.launch(found.name), records.encoded(replace(found.launch, refused=True)))
+            await self._store.write(layout.launch(found.name), records.encoded(replace(found.launch, refused=True)))
 
     def _follow(self, name: str) -> None:
         if name not in self._watches:

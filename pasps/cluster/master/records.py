@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
 from pasps.cluster.store.layout import ENDED, topology
-from pasps.cluster.store.submission import NOT_UNDERSTOOD, Desired
+from pasps.cluster.store.submission import Desired
 from pasps.config import MOST_WORKERS
-from pasps.errors import InvalidError
-
-_T = TypeVar("_T")
 
 MEMBERS = "/masters/members"
-LAUNCHES = "/launches"
 
 # ---- in the store
 
@@ -71,11 +67,6 @@ def member(name: str) -> str:
     return f"{MEMBERS}/{name}"
 
 
-def launch(name: str) -> str:
-    """The `DriverStart` of a name."""
-    return f"{LAUNCHES}/{name}"
-
-
 def components(name: str) -> str:
     """What the check of its package said of its components."""
     return f"{topology(name)}/components"
@@ -89,18 +80,6 @@ def ended_of(name: str, entries: list[str]) -> list[str]:
 def encoded(record: Member | DriverStart | EndedTopology) -> bytes:
     """As the store keeps it."""
     return msgspec.json.encode(record)
-
-
-def decoded(value: bytes, kind: type[_T], where: str) -> _T:
-    """Read a record.
-
-    Raises:
-        InvalidError: it is none; begins with `where`.
-    """
-    try:
-        return msgspec.json.decode(value, type=kind)
-    except NOT_UNDERSTOOD as error:
-        raise InvalidError(f"{where}: expected a {kind.__name__}, got {value[:80]!r}: {error}") from error
 
 
 # ---- over HTTP

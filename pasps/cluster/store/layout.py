@@ -15,7 +15,7 @@ def topology(name: str) -> str:
 
 
 def launch(name: str) -> str:
-    """The newest start of a driver of that name, with its epoch; written before the driver is started."""
+    """The newest start of a driver of that name, a `DriverStart`; written by a master before the driver is started."""
     return f"{LAUNCHES}/{name}"
 
 

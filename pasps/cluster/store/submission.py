@@ -126,7 +126,7 @@ def signed_submission(value: bytes, where: str, key: str) -> Submission | None:
     """
     if is_left(value):
         return None
-    found = _decoded(value, SignedSubmission, where)
+    found = decoded(value, SignedSubmission, where)
     said = bytes(found.submission)
     if not is_token(found.signature, signature(key, said)):
         cure = "nothing of it is started; kill it, and submit it again if it is yours"
@@ -140,7 +140,7 @@ def submission_of(value: bytes, where: str) -> Submission:
     Raises:
         InvalidError: it is none, or of another version; begins with `where`.
     """
-    found = _decoded(value, Submission, where)
+    found = decoded(value, Submission, where)
     if found.schema != SCHEMA:
         raise InvalidError(f"{where}: expected schema {SCHEMA!r}, got {found.schema!r}; submit it with the version of pasps that runs here")
     return found
@@ -152,7 +152,7 @@ def desired_of(value: bytes, where: str) -> Desired:
     Raises:
         InvalidError: there is none that can be read; begins with `where`.
     """
-    return _decoded(value, KeptTopology, where).desired
+    return decoded(value, KeptTopology, where).desired
 
 
 def driver_of(value: bytes, where: str) -> DriverRecord:
@@ -161,7 +161,7 @@ def driver_of(value: bytes, where: str) -> DriverRecord:
     Raises:
         InvalidError: it is none; begins with `where`.
     """
-    return _decoded(value, DriverRecord, where)
+    return decoded(value, DriverRecord, where)
 
 
 def is_left(value: bytes) -> bool:
@@ -175,7 +175,12 @@ def is_left(value: bytes) -> bool:
     return True
 
 
-def _decoded(value: bytes, kind: type[_T], where: str) -> _T:
+def decoded(value: bytes, kind: type[_T], where: str) -> _T:
+    """Read a record of the store.
+
+    Raises:
+        InvalidError: it is none; begins with `where`.
+    """
     try:
         return msgspec.json.decode(value, type=kind)
     except NOT_UNDERSTOOD as error:

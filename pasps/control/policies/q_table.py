@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import msgspec
 
@@ -18,7 +17,6 @@ BUCKETS = 12
 """Equal ones, up to the peak that it was trained with; what is above it is as the last."""
 WINDOW_SECONDS = 30
 """Of the mean rate that it looks at."""
-Action = Literal["-", "=", "+"]
 STEPS: Mapping[str, int] = {"-": -1, "=": 0, "+": 1}
 """One replica less, as it is, one more."""
 

@@ -80,14 +80,14 @@ def test_who_is_pressed_asks_at_once_but_not_again_before_there_is_an_answer() -
     async def test(snapshots: Snapshots, elastic: Elastic, clock: FakeClock) -> None:
         for _ in range(3):
             clock.advance(1.5)
-            elastic.pressed("doubled")
+            elastic.pressed()
             await asyncio.sleep(0)
         assert (snapshots.asked, snapshots.at_once) == (2, 1)
         snapshots.gate.set()
         await until(lambda: snapshots.at_once == 0)
         await asyncio.sleep(0)
         clock.advance(1.5)
-        elastic.pressed("doubled")
+        elastic.pressed()
         await until(lambda: snapshots.asked == 3)
         snapshots.gate.clear()
 
@@ -102,7 +102,7 @@ def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplo
         for error in (BrokenError("it ends"), KeyError("doubled")):
             snapshots.error, asked = error, snapshots.asked
             clock.advance(1.5)
-            elastic.pressed("doubled")
+            elastic.pressed()
             await until(lambda asked=asked: snapshots.asked == asked + 1 and not snapshots.at_once)  # type: ignore[misc]
             await asyncio.sleep(0)
 
@@ -113,7 +113,7 @@ def test_what_goes_wrong_meanwhile_is_told_and_a_topology_that_ends_is_not(caplo
 def test_one_that_is_closed_while_it_is_pressed_asks_nobody_any_more() -> None:
     async def test(snapshots: Snapshots, elastic: Elastic, clock: FakeClock) -> None:
         clock.advance(1.5)
-        elastic.pressed("doubled")
+        elastic.pressed()
         await until(lambda: snapshots.at_once == 1)
 
     with_elastic(test)

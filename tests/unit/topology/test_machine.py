@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pasps.cluster.launch.cores import usable_cores
 from pasps.control.monitor import Machine
+from pasps.cores import usable_cores
 from pasps.topology import elastic
 
 

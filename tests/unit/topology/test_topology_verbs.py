@@ -21,7 +21,6 @@ from pasps.topology.elastic import ElasticConfig
 from pasps.topology.run_record import RunState
 from pasps.topology.status import status_from
 from pasps.topology.topology_verbs import TopologyVerbs
-from pasps.topology.verbs import Scaled
 from tests.unit.cli.builders import Doubled, report
 from tests.unit.in_process import InProcessTopology, rounds
 
@@ -161,19 +160,6 @@ def test_auto_gives_a_bolt_back_to_whoever_decides() -> None:
     assert bench.controller.elastic.view().held == {"doubled": 3}
     told = bench.call("scale", bolts={"doubled": "auto"})["bolts"]["doubled"]
     assert (told, bench.controller.elastic.view().held) == ({"before": 3, "planned": None, "after": 3, "error": None}, {})
-
-
-def test_somebody_else_may_scale() -> None:
-    bench = Bench()
-    seen: list[Mapping[str, int | None]] = []
-
-    async def scale(wanted: Mapping[str, int | None]) -> Mapping[str, Scaled]:
-        seen.append(wanted)
-        return {"doubled": Scaled(2, None, 2)}
-
-    bench.verbs.scale = scale
-    bench.call("scale", bolts={"doubled": "auto"})
-    assert seen == [{"doubled": None}]
 
 
 def test_spouts_are_stopped_and_started() -> None:

@@ -209,7 +209,7 @@ def test_the_oldest_that_ended_are_forgotten(tmp_path: Path, monkeypatch: pytest
                 one.clock.advance(1.0)
                 await one.step()
             assert [record["name"] for record in (await one.ask("GET", "/v1/ended")).json["ended"]] == ["c", "b-2"]
-            assert await one.watcher.children(records.LAUNCHES) == ["b-2", "c"]
+            assert await one.watcher.children(layout.LAUNCHES) == ["b-2", "c"]
 
     asyncio.run(body())
 
