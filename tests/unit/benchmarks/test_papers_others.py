@@ -1,29 +1,34 @@
-"""DABS-Storm's claims, BGElasor's costs, and what is said of our own policy beside the papers' systems."""
+"""DABS-Storm's claims, groupings of the thesis, BGElasor's costs, and what is said of our own policy beside the papers' systems."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.bgelasor import PAPER, Outcome
+from benchmarks.papers.__main__ import EXPERIMENTS
 from benchmarks.papers.ahead import TARGETS, Offer, best, ours
 from benchmarks.papers.applications import (
     APPLICATIONS,
     GROUPINGS,
     INSENSITIVE,
     INSENSITIVE_CPU,
+    LINEAR_SINGLE,
     SENSITIVE,
     SENSITIVE_COMPLEX,
     Application,
 )
 from benchmarks.papers.bgelasor import CBA, OPTIMAL, PRICES, SPEA, SREA, errors_of, known, played
-from benchmarks.papers.dabs import FIGURES, OSG, Claim, Figure, judged, plateau_latency, runs_of
-from benchmarks.papers.inputs import MADE_UP, PLATEAU
+from benchmarks.papers.dabs import BESIDE, FIGURES, OSG, Claim, Figure, judged, plateau_latency, runs_of
+from benchmarks.papers.inputs import MADE_UP, PLATEAU, read_rows
 from benchmarks.papers.pa_sps import DATASETS, MODELS, complex_runs, other_runs, run_of, storm_runs
-from benchmarks.papers.runs import Course, Laboratory, Run, graph_for
+from benchmarks.papers.runs import Course, Laboratory, Run, graph_for, simulated
+from benchmarks.papers.thesis import AWARE, GROUPING_FIGURE, grouping_columns, grouping_runs, pool_runs, predecessor, reactive_runs
 from benchmarks.papers.thesis import complex_runs as reactive_complex_runs
-from benchmarks.papers.thesis import pool_runs, reactive_runs
 from benchmarks.papers.verdict import Verdict
 from pasps.api.groupings import Grouping
 from pasps.control.policies import policy_named
@@ -96,7 +101,8 @@ def test_all_systems_have_osg_where_values_count_and_each_other_grouping_beside_
     (figure,) = (each for each in FIGURES if each.number == 14)
     runs = runs_of(figure, Learned())
     assert {run.grouping for name, run in runs.items() if "," not in name} == {OSG}
-    assert len(runs) == 3 * len(GROUPINGS)
+    assert {run.grouping for run in runs.values()} == {OSG, *BESIDE}
+    assert len(runs) == 9
 
 
 # ---- applications
@@ -136,6 +142,72 @@ def test_what_computes_waits_as_long_where_rates_are_learned(application: str) -
     assert [[bolt.execution for bolt in graph.bolts] for graph in graphs] == [["inline", "thread"], ["thread", "thread"]]
     assert all(bolt.one_queue for bolt in graphs[1].bolts)
     assert [bolt.et_seconds for bolt in graphs[0].bolts] == [bolt.et_seconds for bolt in graphs[1].bolts]
+
+
+def test_where_events_are_single_the_grouping_is_that_of_all_edges_and_replicas_have_their_own_queues() -> None:
+    graph = LINEAR_SINGLE.graph("x", 4, 1, "load-aware, Storm's")
+    assert {edge.grouping for bolt in graph.bolts for edge in bolt.inputs} == {Grouping.LOAD_AWARE_STORM}
+    assert not any(bolt.one_queue for bolt in graph.bolts)
+    assert LINEAR_SINGLE.with_values(graph) is graph
+    assert LINEAR_SINGLE.detail(Arrivals.of([30.0, 60.0])).exact
+
+
+# ---- groupings of the thesis
+
+
+def test_groupings_are_compared_on_a_tenth_of_the_events_each_ten_times_as_dear() -> None:
+    runs = grouping_runs(6)
+    assert [run.grouping for run in runs.values()] == ["shuffle", *AWARE.values()]
+    assert all(replace(run, grouping="shuffle") == runs["shuffle"] for run in runs.values())
+    graph, usual = (graph_for(each) for each in (runs["shuffle"], predecessor(6)))
+    assert [bolt.et_seconds for bolt in graph.bolts] == pytest.approx([10 * bolt.et_seconds for bolt in usual.bolts])
+    assert (graph.buffer, {bolt.pool for bolt in graph.bolts}) == (10_000, {12})
+
+
+def test_a_tenth_of_a_trace_is_a_tenth_of_each_row(tmp_path: Path) -> None:
+    folder = tmp_path / "rates" / "pa-sps"
+    folder.mkdir(parents=True)
+    (folder / "sbac.csv").write_text("time,value\n0,20\n1,5\n")
+    assert read_rows(tmp_path, "a-tenth:sbac") == [2.0, 0.5]
+
+
+def test_groupings_are_judged_by_the_means_of_the_published_curves() -> None:
+    figure = {"input": {5: 1.0}, "Latency (Shuffle)": {5: 100.0, 10: 300.0}, "Latency (Load-Aware)": {5: 40.0, 10: 60.0}}
+    as_code, as_text, own = grouping_columns(
+        figure, {"shuffle": 100.0, "load-aware, Storm's": 20.0, "load-aware, the paper's": 150.0, "load-aware": 10.0}
+    )
+    assert as_code.printed == as_text.printed == {"shuffle": 200.0, "load-aware": 50.0}
+    assert (as_code.verdict, as_text.verdict) == (Verdict.REPRODUCED, Verdict.IN_PART)
+    assert (own.printed, own.ours) == ({}, {"shuffle": 100.0, "load-aware": 10.0})
+
+
+@pytest.mark.parametrize(("application", "different"), [("linear", 1), ("linear, event by event", 2)])
+def test_groupings_can_differ_event_by_event_and_in_parcels_they_cannot(application: str, different: int) -> None:
+    base = Run("made", "static", application=application, slower=10.0, seconds=20, replicas=4)
+    courses = [simulated(replace(base, grouping=each), [120.0] * 30) for each in ("shuffle", "load-aware, Storm's")]
+    assert [each.processed for each in courses] == pytest.approx([1.0, 1.0], abs=0.01)
+    assert len({each.latency for each in courses}) == different
+
+
+def test_the_experiment_with_groupings_tells_both_values_and_a_verdict_for_each_reading(tmp_path: Path) -> None:
+    folder = tmp_path / "rates" / "pa-sps"
+    folder.mkdir(parents=True)
+    rows = [float(second * 37 % 101) for second in range(1300)]
+    (folder / "sbac.csv").write_text("time,value\n" + "".join(f"{second},{rate}\n" for second, rate in enumerate(rows)))
+    lines = [f"{second},input,{sum(rows[second - 5 : second])}" for second in range(5, 1201, 5)]
+    lines += [f"{second},Latency ({name}),{value}" for name, value in (("Shuffle", 80), ("Load-Aware", 20)) for second in (5, 10)]
+    (tmp_path / "paper-curves").mkdir()
+    (tmp_path / "paper-curves" / f"{GROUPING_FIGURE}.csv").write_text("\n".join(["time_seconds,series,value", *lines]))
+    lab = Laboratory(tmp_path, tmp_path / "cache", 1)
+    for run, latency in zip(grouping_runs(0).values(), (0.1, 0.03, 0.15, 0.01), strict=True):
+        (lab.cache / f"{run.key}.json").write_text(json.dumps({"course": asdict(course(4, latency))}))
+    report = EXPERIMENTS["thesis-grouping"].make(lab)
+    assert list(report.verdicts.values()) == [Verdict.REPRODUCED, Verdict.IN_PART]
+    assert "80.0, 100.0" in report.parts[0]
+    assert "20.0, 30.0" in report.parts[0]
+    (drawing,) = report.drawings
+    assert drawing.ours["shuffle"] == ([5.0, 10.0], [100.0, 100.0])
+    assert (drawing.theirs["load-aware, Storm's"], "load-aware" in drawing.theirs) == (([5.0, 10.0], [20.0, 20.0]), False)
 
 
 # ---- costs
@@ -196,7 +268,7 @@ def test_ours_is_given_the_same_input_pool_and_time_and_nothing_else() -> None:
 
 def test_every_run_has_a_policy_that_takes_its_options() -> None:
     runs = [run_of(each.trace, model, 0) for each in DATASETS for model in each.rows]
-    for group in (storm_runs(0), other_runs(0), complex_runs(0), reactive_complex_runs(0), reactive_runs(), pool_runs()):
+    for group in (storm_runs(0), other_runs(0), complex_runs(0), reactive_complex_runs(0), reactive_runs(), pool_runs(), grouping_runs(0)):
         runs += group.values()
     runs += [ours(runs[0], target) for target in TARGETS]
     for run in runs:
