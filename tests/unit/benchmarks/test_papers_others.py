@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bgelasor import PAPER, Outcome
+from benchmarks.papers import bgelasor
 from benchmarks.papers.__main__ import EXPERIMENTS
 from benchmarks.papers.ahead import TARGETS, Offer, best, ours
 from benchmarks.papers.applications import (
@@ -22,10 +23,25 @@ from benchmarks.papers.applications import (
     SENSITIVE_COMPLEX,
     Application,
 )
-from benchmarks.papers.bgelasor import CBA, OPTIMAL, PRICES, SPEA, SREA, errors_of, known, played
+from benchmarks.papers.bgelasor import (
+    CBA,
+    OPTIMAL,
+    PRICES,
+    SPEA,
+    SREA,
+    Played,
+    changes_later,
+    cheapest_first,
+    errors_of,
+    known,
+    moves_more,
+    played,
+)
 from benchmarks.papers.dabs import BESIDE, FIGURES, OSG, Claim, Figure, judged, plateau_latency, runs_of
+from benchmarks.papers.drawings import draw
 from benchmarks.papers.inputs import MADE_UP, PLATEAU, read_rows
 from benchmarks.papers.pa_sps import DATASETS, MODELS, complex_runs, other_runs, run_of, storm_runs
+from benchmarks.papers.report import Drawing
 from benchmarks.papers.runs import Course, Laboratory, Run, graph_for, simulated
 from benchmarks.papers.thesis import AWARE, GROUPING_FIGURE, grouping_columns, grouping_runs, pool_runs, predecessor, reactive_runs
 from benchmarks.papers.thesis import complex_runs as reactive_complex_runs
@@ -222,6 +238,69 @@ def test_policies_are_played_epoch_by_epoch_as_the_worked_example_has_it() -> No
     assert game[CBA].replicas == [3, 4, 5, 4, 4, 4, 5, 3, 3, 4]
     assert game[CBA].cost == game[OPTIMAL].cost == cost([3, 4, 5, 4, 4, 4, 5, 3, 3, 4], game[CBA].base, PRICES) == 51_600
     assert (game[SPEA].changes, game[CBA].changes) == (9, 6)
+
+
+def test_the_costs_of_all_epochs_are_the_cost() -> None:
+    one = Played([3, 4, 4, 2], [3, 3, 4, 1])
+    assert one.costs == [0, 8_000 + 5_100, 0, 8_000 + 10_100]
+    assert sum(one.costs) == one.cost
+    assert one.moves == [0, 1, 0, 2]
+
+
+def game(srea: list[int], spea: list[int], cba: list[int], base: list[int]) -> dict[str, Played]:
+    return {SREA: Played(srea, base), SPEA: Played(spea, base), CBA: Played(cba, base)}
+
+
+def test_who_is_cheapest_at_first_is_told_of_two_epochs() -> None:
+    found = game([3, 3, 9, 9], [3, 4, 4, 4], [4, 4, 4, 4], [3, 4, 4, 4])
+    assert cheapest_first(found)
+    assert not cheapest_first(found, 1)
+    assert not cheapest_first(game([3, 3], [3, 3], [3, 4], [3, 3]))  # as cheap as another
+
+
+@pytest.mark.parametrize(
+    ("srea", "spea", "cba", "later"),
+    [(3, 2, 2, True), (11, 10, 9, True), (99, 2, 10, True), (2, 2, 1, False), (2, 1, 3, False), (99, 11, 2, False), (99, 99, 99, False)],
+)
+def test_who_changes_later_is_told_of_the_first_ten_epochs(srea: int, spea: int, cba: int, later: bool) -> None:
+    def changed(epoch: int) -> list[int]:
+        return [3 if each < epoch else 4 for each in range(15)]
+
+    assert changes_later(game(changed(srea), changed(spea), changed(cba), [3] * 15)) is later
+
+
+def test_who_starts_and_stops_more_is_told_of_what_comes_after_the_tenth_epoch() -> None:
+    flat, early, late, twice = [3] * 14, [3, 9, *[3] * 12], [*[3] * 11, 4, 4, 4], [*[3] * 11, 5, 3, 3]
+    assert moves_more(game(twice, late, early, flat))
+    assert not moves_more(game(early, late, flat, flat))
+    assert not moves_more(game(late, late, flat, flat))
+
+
+def test_figures_4_and_5_have_a_verdict_for_each_claim_and_ours_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = game([3] * 4 + [4] * 9 + [6], [4] * 2 + [3] * 11 + [4], [4] * 3 + [3] * 11, [3] * 14)
+    monkeypatch.setattr(bgelasor, "_games", lambda lab: {"load, `svr`": {**found, OPTIMAL: found[CBA]}})
+    lab = Laboratory(tmp_path, tmp_path)
+    costs, changes = (EXPERIMENTS[f"bgelasor-figure-{number}"].make(lab) for number in (4, 5))
+    assert [(name.rsplit(": ")[1], verdict) for name, verdict in {**costs.verdicts, **changes.verdicts}.items()] == [
+        ("CBA costs less than SPEA", Verdict.REPRODUCED),
+        ("SREA costs least in epochs 0 and 1", Verdict.REPRODUCED),
+        ("CBA changes least", Verdict.REPRODUCED),
+        ("SREA is short most often", Verdict.NOT),
+        ("SREA changes later up to epoch 10", Verdict.REPRODUCED),
+        ("SREA starts and stops more after epoch 10", Verdict.REPRODUCED),
+    ]
+    for report, name in ((costs, "bgelasor-figure-4-load-svr"), (changes, "bgelasor-figure-5-load-svr")):
+        (drawing,) = report.drawings
+        assert (set(drawing.ours), drawing.theirs, drawing.xlabel) == ({SREA, SPEA, CBA}, {}, "epoch")
+        assert draw(drawing, tmp_path) == tmp_path / f"{name}.png"
+    assert costs.drawings[0].ours[CBA][1][-1] == pytest.approx(found[CBA].cost / 1e6)
+
+
+def test_curves_are_drawn_in_one_panel_or_each_in_its_own(tmp_path: Path) -> None:
+    curves = {name: ([0.0, 1.0], [1.0, 2.0]) for name in ("a", "b", "c")}
+    for together in (True, False):
+        path = draw(Drawing(f"d{together}", "t", "y", curves, {"a": ([0.0], [1.0])}, together=together), tmp_path)
+        assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_who_knows_what_comes_is_told_no_more_than_there_is() -> None:
