@@ -28,9 +28,11 @@ more often than that would never have one."""
 GROUPINGS: Mapping[str, GroupingSpec] = {
     "shuffle": Grouping.SHUFFLE,
     "load-aware": Grouping.LOAD_AWARE,
+    "load-aware, Storm's": Grouping.LOAD_AWARE_STORM,
+    "load-aware, the paper's": Grouping.LOAD_AWARE_PAPER,
     "OSG": Grouping.osg("value", window=OSG_WINDOW),
 }
-"""Of the edge to a sensitive bolt."""
+"""Those that are compared where each replica has a queue of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Application:
 
     Events are simulated in so many `parcels` a second: what waits for less than a parcel takes cannot be told.
     `computes`: these bolts use CPU, on workers with a core each, `cores` of them; all others wait, as if each replica had a core.
-    `sensitive`: what this bolt takes goes by the value of an event, which follows Zipf's law; then every event is simulated for itself.
+    `sensitive`: what this bolt takes goes by the value of an event, which follows Zipf's law; then every event is simulated for itself,
+    and each replica has a queue of its own, as in Storm. `single`: so it is although all events are alike.
     """
 
     edges: Mapping[str, Sequence[Edge]]
@@ -57,9 +60,10 @@ class Application:
     computes: frozenset[str] = frozenset()
     cores: int = 2
     sensitive: str = ""
+    single: bool = False
 
     def graph(self, name: str, pool: int, start: int, grouping: str = "") -> Graph:
-        """With so many replicas of each bolt at most and at the start. `grouping`: of `GROUPINGS`, for the sensitive bolt's edges."""
+        """With so many replicas of each bolt at most and at the start. `grouping`: of `GROUPINGS`; to the sensitive bolt, or to all."""
         bolts = tuple(self._bolt(bolt, pool, start, grouping) for bolt in self.edges)
         shapes = tuple(
             BoltShape(bolt, pool, tuple(edge.source for edge in edges), waits=bolt not in self.computes)
@@ -69,11 +73,15 @@ class Application:
         return Graph(name, {SPOUT: 1}, bolts, workers=workers, cores=self.cores, buffer=_ENDLESS, shape=TopologyShape((SPOUT,), shapes))
 
     def _bolt(self, bolt: str, pool: int, start: int, grouping: str) -> GraphBolt:
-        kind = GROUPINGS[grouping] if grouping and bolt == self.sensitive else Grouping.LOAD_AWARE
+        kind = GROUPINGS[grouping] if grouping and (self.single or bolt == self.sensitive) else Grouping.LOAD_AWARE
         edges = tuple(GraphEdge(edge.source, _stream(bolt), edge.share, kind) for edge in self.edges[bolt])
         execution: Execution = "inline" if bolt in self.computes else "thread"
         # as in Storm: what was given to a replica waits for it
-        return GraphBolt(bolt, edges, self.et_seconds[bolt] * self.warm, pool, start, execution, shared_queues=not self.sensitive)
+        return GraphBolt(bolt, edges, self.et_seconds[bolt] * self.warm, pool, start, execution, shared_queues=not self._by_event)
+
+    @property
+    def _by_event(self) -> bool:
+        return self.single or bool(self.sensitive)
 
     def with_values(self, graph: Graph) -> Graph:
         """The same with events that differ, where a bolt is sensitive; what one takes in the mean stays."""
@@ -85,7 +93,7 @@ class Application:
 
     def detail(self, arrivals: Arrivals) -> Detail:
         """How fine it is simulated."""
-        return Detail(max(1.0, arrivals.peak_rate), exact=True) if self.sensitive else Detail(self.parcels, exact=False)
+        return Detail(max(1.0, arrivals.peak_rate), exact=True) if self._by_event else Detail(self.parcels, exact=False)
 
 
 def _stream(bolt: str) -> str:
@@ -97,6 +105,8 @@ LINEAR = Application(
     {"A": 0.94e-3, "B": 1.8e-3, "C": 1.35e-3, "D": 0.94e-3},
 )
 """Four bolts one after the other, of 50, 100, 75 and 50 thousand steps."""
+LINEAR_SINGLE = replace(LINEAR, single=True)
+"""The same event by event, in which groupings can differ."""
 
 COMPLEX = Application(
     {
@@ -163,6 +173,7 @@ SENSITIVE_COMPLEX = Application(
 
 APPLICATIONS = {
     "linear": LINEAR,
+    "linear, event by event": LINEAR_SINGLE,
     "complex": COMPLEX,
     "insensitive": INSENSITIVE,
     "insensitive, computing": INSENSITIVE_CPU,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
-from benchmarks.papers.applications import CLUSTER_CORES, GROUPINGS
+from benchmarks.papers.applications import CLUSTER_CORES
 from benchmarks.papers.curves import STEP
 from benchmarks.papers.inputs import PLATEAU
 from benchmarks.papers.report import Column, Drawing, Experiment, Report, columns_table
@@ -26,6 +26,8 @@ LATE = 30.0
 """Its time-out: what is later counts as lost."""
 POOL = 24
 OSG = "OSG"
+BESIDE = ("shuffle", "load-aware")
+"""Groupings that each system is tried with beside OSG."""
 PLATEAU_LATENCY = "latency s at the plateau"
 _REBALANCE = (0.0, 10.0)
 _DECIDES = 10.0
@@ -172,9 +174,8 @@ def runs_of(figure: Figure, lab: Laboratory) -> dict[str, Run]:
         return runs
     del runs[AUTOSCALE]
     found = {name: replace(each, grouping=OSG) for name, each in runs.items()}
-    for grouping in GROUPINGS:
-        if grouping != OSG:
-            found |= {f"{name}, {grouping}": replace(each, grouping=grouping) for name, each in runs.items()}
+    for grouping in BESIDE:
+        found |= {f"{name}, {grouping}": replace(each, grouping=grouping) for name, each in runs.items()}
     return found
 
 

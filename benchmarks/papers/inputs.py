@@ -11,6 +11,10 @@ from benchmarks.papers.curves import INPUT, MissingError, read_figure
 
 DRAWN = "drawn:"
 """Before the name of a figure: its input."""
+SPARSE = 0.1
+"""Of the events, where each of them is simulated for itself."""
+A_TENTH = "a-tenth:"
+"""Before the name of a trace: so many of its events."""
 ROWS = 1_400
 """The runs lasted about 1,300 s."""
 
@@ -25,6 +29,8 @@ def read_rows(folder: Path, name: str) -> list[float]:
         return MADE_UP[name]()
     if name.startswith(DRAWN):
         return _drawn(folder, name.removeprefix(DRAWN))
+    if name.startswith(A_TENTH):
+        return [SPARSE * rate for rate in read_rows(folder, name.removeprefix(A_TENTH))]
     path = folder / "rates" / "pa-sps" / f"{name}.csv"
     try:
         with path.open(newline="") as file:
@@ -60,10 +66,6 @@ def erratic() -> list[float]:
     """DABS-Storm's second stream: sudden and severe, and a last increase that lasts. Its paper draws it without numbers; these are ours."""
     shape = [(120, 0.0), (30, 1.0), (90, 0.1), (45, 0.8), (120, 0.05), (20, 0.9), (100, 0.2), (30, 0.7), (140, 0.0), (240, 1.0), (265, 0.0)]
     return [_LOW + (_HIGH - _LOW) * level for seconds, level in shape for _ in range(seconds)]
-
-
-SPARSE = 0.1
-"""Of the events, where each of them is simulated for itself."""
 
 
 def _sparse(rows: Callable[[], list[float]]) -> list[float]:

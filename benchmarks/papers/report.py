@@ -12,13 +12,18 @@ from benchmarks.report import markdown
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Curves over seconds, ours over theirs: pairs of x and y by label; what is `theirs` is drawn behind."""
+    """Curves over seconds, or what `xlabel` says, ours over theirs: pairs of x and y by label; what is `theirs` is drawn behind.
+
+    `together`: ours are in one panel, to be compared with each other; else each has its own.
+    """
 
     name: str
     title: str
     ylabel: str
     ours: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     theirs: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+    xlabel: str = "seconds"
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

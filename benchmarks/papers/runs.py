@@ -45,7 +45,8 @@ class Run:
     `benchmarked`: the controller knows the published et_i, and takes the larger of it and what it measures; else it measures alone.
     `slower`: all bolts take so many times as long, and et_i with them. `replicas` of each bolt at the start. `buffer`: as many tuples
     may wait before a replica, then its senders wait; None: any number. `restart`: changes are Storm's rebalance, with so many seconds
-    of waiting and of silence, and what is on its way is lost; None: replicas of a pool. `grouping`: of the edges to a sensitive bolt.
+    of waiting and of silence, and what is on its way is lost; None: replicas of a pool. `grouping`: of the edges to a sensitive bolt,
+    or of all where an application is simulated event by event.
     """
 
     trace: str
@@ -173,7 +174,7 @@ def application_of(run: Run) -> Application:
 def graph_for(run: Run, *, plain: bool = False) -> Graph:
     """Its application, as it is set up for it; events are all alike. `plain`: what computes waits instead, and queues are shared."""
     application = application_of(run)
-    graph = (replace(application, computes=frozenset(), sensitive="") if plain else application).graph(
+    graph = (replace(application, computes=frozenset(), sensitive="", single=False) if plain else application).graph(
         run.trace, run.pool, run.replicas, run.grouping
     )
     graph = replace(graph, tracked=run.restart is None)

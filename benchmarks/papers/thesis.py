@@ -1,11 +1,13 @@
-"""D. Wladdimiro's thesis (2024): parameters of the predecessor of PA-SPS, pool or restart, and RA-SPS with parts of its metric."""
+"""D. Wladdimiro's thesis (2024): parameters of the predecessor of PA-SPS, groupings, pool or restart, and RA-SPS by parts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import fmean
 
-from benchmarks.papers.curves import at_steps, correlation, read_figure
+from benchmarks.papers.curves import INPUT, STEP, at_steps, correlation, drawn_start, read_figure
+from benchmarks.papers.inputs import A_TENTH, SPARSE, read_rows
 from benchmarks.papers.pa_sps import Printed, linear_start, measures, systems_table
 from benchmarks.papers.report import Column, Drawing, Experiment, Report, columns_table
 from benchmarks.papers.runs import Course, Laboratory, Run
@@ -69,6 +71,73 @@ def _time_outs(lab: Laboratory) -> Report:
 def _queues(lab: Laboratory) -> Report:
     base = predecessor(linear_start(lab))
     return systems_table("Thesis, q_size: how many may wait", QUEUES, {size: replace(base, buffer=int(size)) for size in QUEUES}, 32, lab)
+
+
+# ---- groupings
+
+GROUPING_FIGURE = "storm-Grouping-Latency"
+_PRINTED_QUEUE = 100_000
+"""q_size of the run that is printed as load-aware."""
+_SHUFFLE, _LOAD_AWARE = "shuffle", "load-aware"
+_GROUPING_SERIES = {_SHUFFLE: "Latency (Shuffle)", _LOAD_AWARE: "Latency (Load-Aware)"}
+AWARE = {"as its code has it": "load-aware, Storm's", "as its text has it": "load-aware, the paper's", "pasps' own": "load-aware"}
+"""What is meant by load-aware: that of the published code, Algorithm 1, and ours, which nobody printed anything of."""
+_OURS = "pasps' own"
+
+
+def grouping_runs(start: int) -> dict[str, Run]:
+    """The predecessor with each of them: a tenth of the events, each ten times as dear, one by one, and a tenth as many may wait."""
+    base = replace(
+        predecessor(start),
+        trace=f"{A_TENTH}sbac",
+        application="linear, event by event",
+        slower=1.0 / SPARSE,
+        buffer=round(_PRINTED_QUEUE * SPARSE),
+    )
+    return {name: replace(base, grouping=name) for name in (_SHUFFLE, *AWARE.values())}
+
+
+def grouping_columns(figure: Mapping[str, Mapping[int, float]], latency_ms: Mapping[str, float]) -> list[Column]:
+    """Shuffle and load-aware by what is meant by it, beside the means of the published curves.
+
+    The rows of the thesis' table are no measure: they are those of td under other names.
+    """
+    printed = {name: fmean(figure[series].values()) for name, series in _GROUPING_SERIES.items()}
+    return [
+        Column(
+            f"latency ms, load-aware {reading}",
+            {} if reading == _OURS else printed,
+            {_SHUFFLE: latency_ms[_SHUFFLE], _LOAD_AWARE: latency_ms[aware]},
+            ".1f",
+        )
+        for reading, aware in AWARE.items()
+    ]
+
+
+def _groupings(lab: Laboratory) -> Report:
+    title = "Thesis, groupings: shuffle and load-aware"
+    figure = read_figure(lab.data, GROUPING_FIGURE)
+    runs = grouping_runs(drawn_start(figure[INPUT], read_rows(lab.data, "sbac")))
+    courses = dict(zip(runs, lab.courses(list(runs.values()), title), strict=True))
+    columns = grouping_columns(figure, {name: course.latency_ms for name, course in courses.items()})
+    lines = [[name, f"{course.saved(32):.3f}", f"{course.processed:.4f}", f"{course.latency_ms:.1f}"] for name, course in courses.items()]
+    parts = [columns_table(columns), markdown(["grouping", "saved of 32", "processed", "latency ms"], lines)]
+    verdicts = {f"Thesis, groupings, {each.name}": each.verdict for each in columns if each.printed}
+    return Report(title, parts, verdicts, [_grouping_drawing(title, figure, courses)])
+
+
+def _grouping_drawing(title: str, figure: Mapping[str, Mapping[int, float]], courses: Mapping[str, Course]) -> Drawing:
+    ours, theirs = {}, {}
+    for name, course in courses.items():
+        told = [(float(STEP * step), 1000.0 * each) for step, each in enumerate(course.latency, 1) if each is not None]
+        ours[name] = ([second for second, _ in told], [value for _, value in told])
+        if name != AWARE[_OURS]:
+            curve = figure[_GROUPING_SERIES[_SHUFFLE if name == _SHUFFLE else _LOAD_AWARE]]
+            theirs[name] = ([float(second) for second in curve], list(curve.values()))
+    return Drawing(f"thesis-{GROUPING_FIGURE}", title, "latency ms", ours, theirs)
+
+
+# ---- RA-SPS
 
 
 def _curves(
@@ -136,6 +205,7 @@ EXPERIMENTS = (
     Experiment("thesis-td", "how often is decided", _intervals),
     Experiment("thesis-t-out", "when an event is late", _time_outs),
     Experiment("thesis-q-size", "how many tuples may wait", _queues),
+    Experiment("thesis-grouping", "shuffle and load-aware groupings", _groupings),
     Experiment("thesis-pool", "RA-SPS with a pool and with Storm's rebalance", _pool),
     Experiment("thesis-ra-sps", "RA-SPS by parts of its metric", _parts),
     Experiment("thesis-ra-sps-complex", "RA-SPS with a complex application", _complex),
