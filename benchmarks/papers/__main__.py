@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import gettempdir
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tables = list(live.INPUTS) if ALL in wanted.tables else chosen
             return 0 if live.made(tables, wanted.data, wanted.cache / "live", wanted.seconds) else 1
         lab = Laboratory(wanted.data, wanted.cache, wanted.processes, wanted.seeds)
-        reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure) for name in chosen}
+        reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure, alone=wanted.ours_alone) for name in chosen}
     except MissingError as error:
         print(error, file=sys.stderr)
         return 2
@@ -80,13 +81,13 @@ def chosen_of(tables: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(tables))
 
 
-def _said(report: Report, figures: Path | None) -> Report:
+def _said(report: Report, figures: Path | None, *, alone: bool) -> Report:
     print(f"\n## {report.title}\n")
     print("\n\n".join(report.parts), flush=True)
     if report.verdicts:
         print(f"\n{counted(report.verdicts.values())}", flush=True)
     for drawing in report.drawings if figures else ():
-        print(f"\n{draw(drawing, figures)}" if figures else "")
+        print(f"\n{draw(replace(drawing, theirs={}) if alone else drawing, figures)}" if figures else "")
     return report
 
 
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--live", action="store_true", help="run what fits in real time, scaled to two cores: " + ", ".join(live.INPUTS))
     add("--seconds", type=int, default=live.SECONDS, metavar="S", help="of each live run (default: %(default)s)")
     add("--figure", type=Path, metavar="DIR", help="draw our curves over the published ones, as PNGs there")
+    add("--ours-alone", action="store_true", help="with --figure: without the published ones, whose licence allows no new drawing of them")
     add("--json", type=Path, metavar="FILE", help="all verdicts")
     return parser
 
