@@ -46,7 +46,7 @@ def explained(records: Iterable[Record], bolt: str | None = None, at: str | None
 
     Args:
         records: Those of one run, oldest first; gone through twice at most, one record at a time.
-        bolt: None: all, a paragraph each.
+        bolt: None: all, a paragraph each. Before anything is known of bolts, why nothing was decided is told of any.
         at: Seconds since the start, a clock time or an ISO time, to explain the decision that was in force then.
         zone: That of the times; None: this machine's.
 
@@ -56,7 +56,7 @@ def explained(records: Iterable[Record], bolt: str | None = None, at: str | None
     newest, histories = _seen(records, at, zone)
     if newest is None:
         return NOTHING
-    if bolt is not None:
+    if bolt is not None and histories:
         return "\n".join(_paragraph(_known(histories, bolt), newest, zone, whole=True))
     expected = expected_text(newest)
     lines = [f"{_name(newest)} at {_clock(newest, zone)}, policy {newest.policy}{f': {expected}' if expected else ''}"]
@@ -74,7 +74,7 @@ def concerned(records: Iterable[Record], bolt: str | None = None, at: str | None
         InvalidError: as `explained` does.
     """
     newest, histories = _seen(records, at, zone)
-    meant = histories.values() if bolt is None else [_known(histories, bolt)]
+    meant = [_known(histories, bolt)] if bolt is not None and histories else histories.values()
     found = [record for history in meant for record in (history.origin, history.found, history.last)]
     return sorted({record.number: record for record in (*found, newest) if record is not None}.values(), key=lambda record: record.number)
 
@@ -128,20 +128,28 @@ class _History:
     version: int = 0
 
     def add(self, record: Record) -> None:
-        """One more record; they come in order."""
-        planned, act = record.plan.bolts[self.bolt], record.acts.get(self.bolt)
+        """One more record that knows of the bolt; they come in order."""
+        planned, act = record.plan.bolts.get(self.bolt), record.acts.get(self.bolt)
+        active = _active(record, self.bolt)
         # a snapshot from before the last table tells nothing of who changed what after it
         fresh = record.situation is None or record.situation.interval.versions[1] >= self.version
         if self.replicas is None:
-            self.replicas = planned.active
-        elif fresh and planned.active != self.replicas:
-            self.found, self.was, self.origin, self.replicas = record, self.replicas, None, planned.active
+            self.replicas = active
+        elif fresh and active != self.replicas:
+            self.found, self.was, self.origin, self.replicas = record, self.replicas, None, active
         if act is not None and act.after != act.before:
             self.origin, self.found, self.replicas = record, None, act.after
         if not record.plan.held:
             self.version = record.version
-        if not record.plan.held and record.moment != BY_HAND:
+        if planned is not None and not record.plan.held and record.moment != BY_HAND:
             self.last = record
+
+
+def _active(record: Record, bolt: str) -> int:
+    """The replicas that it had before the decision; of one without a plan for it, as its snapshot has it."""
+    if bolt not in record.plan.bolts and record.situation is not None:
+        return record.situation.interval.bolts[bolt].active
+    return record.plan.bolts[bolt].active
 
 
 def _seen(records: Iterable[Record], at: str | None, zone: tzinfo | None) -> tuple[Record | None, dict[str, _History]]:
@@ -156,13 +164,11 @@ def _seen(records: Iterable[Record], at: str | None, zone: tzinfo | None) -> tup
         if newest is None or record.moment != BY_HAND:
             newest = record
         shapes = record.situation.shape.bolts if record.situation else ()
-        for name in [*(shape.id for shape in shapes if shape.id in record.plan.bolts), *record.plan.bolts]:
-            histories.setdefault(name, _History(name))
-        for name in record.plan.bolts:
-            histories[name].add(record)
+        # a plan may leave bolts out, and one that is held leaves out all
+        for name in dict.fromkeys([*(shape.id for shape in shapes), *record.plan.bolts]):
+            histories.setdefault(name, _History(name)).add(record)
         for shape in shapes:
-            if shape.id in histories:
-                histories[shape.id].pool = shape.pool
+            histories[shape.id].pool = shape.pool
     if newest is None and first is not None:
         raise InvalidError(f"--at {at!r}: there is no decision before it; the first in the log is {_name(first)} at {_clock(first, zone)}")
     return newest, histories
@@ -194,7 +200,7 @@ def _head(history: _History, zone: tzinfo | None) -> str:
             return f"{has} since {_clock(origin, zone)}, set by hand: {act.before} -> {act.after} (table {origin.version})."
         return f"{has} since {_clock(origin, zone)} ({_named(origin)}, table {origin.version}), {act.before} -> {act.after}."
     if history.found is not None:
-        by_hand = f"{history.was} -> {history.found.plan.bolts[history.bolt].active} by hand, before {_name(history.found)}"
+        by_hand = f"{history.was} -> {_active(history.found, history.bolt)} by hand, before {_name(history.found)}"
         return f"{has}, and not by a decision: {by_hand} at {_clock(history.found, zone)}."
     return f"{has}, as before the first decision in the log."
 
@@ -211,7 +217,7 @@ def _known(histories: Mapping[str, _History], bolt: str) -> _History:
         return histories[bolt]
     near = get_close_matches(bolt, histories, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InvalidError(f"there is no bolt {bolt!r} in the log; {hint}it has {', '.join(histories) or 'none yet'}")
+    raise InvalidError(f"there is no bolt {bolt!r} in the log; {hint}it has {', '.join(histories)}")
 
 
 def _difference(before: Plan, now: Plan) -> str:

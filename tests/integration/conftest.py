@@ -26,7 +26,15 @@ TOGETHER = {
     "spark": ("test_et_spark", "test_traces_build", "test_traces_build_records", "test_traces_cli"),
 }  # fmt: skip
 """Fixtures that cost a dozen seconds to start, and the files that take them: where processes run side by side, all in the same one."""
-BEGUN_FIRST = (*TOGETHER["session_cluster"], "test_liveness", *TOGETHER["spark"], "test_elastic", "test_applications", "test_finish")
+BEGUN_FIRST = (
+    *TOGETHER["session_cluster"],
+    "test_liveness",
+    *TOGETHER["spark"],
+    "test_elastic",
+    "test_applications",
+    "test_finish",
+    "test_policies_live",
+)
 """The longest, so that none of them begins when the others are done."""
 
 

@@ -17,6 +17,7 @@ from pasps.topology.elastic import ElasticConfig
 from tests.integration.running import config
 
 WAIT_SECONDS = 0.01
+SLOW_SECONDS = 0.05
 POOL = 8
 BOLTS = ("first", "second", "third", "sink")
 
@@ -26,9 +27,10 @@ class Step(Bolt):
 
     outputs = ["id"]
     execution = "thread"
+    seconds = WAIT_SECONDS
 
     def process(self, tup: Tuple) -> None:
-        time.sleep(WAIT_SECONDS)
+        time.sleep(self.seconds)
         self.emit([tup.values[0]])
 
 
@@ -36,13 +38,14 @@ class Sink(Bolt):
     """Waits, then writes the event's id into a file of this instance."""
 
     execution = "thread"
+    seconds = WAIT_SECONDS
 
     def initialize(self, conf: dict[str, Any], ctx: TopologyContext) -> None:
         name = f"{ctx.component_id}-{ctx.task_id}-{ctx.worker_id}-{time.time_ns()}.log"
         self.file = (Path(conf["test.dir"]) / name).open("a", buffering=1)
 
     def process(self, tup: Tuple) -> None:
-        time.sleep(WAIT_SECONDS)
+        time.sleep(self.seconds)
         self.file.write(f"{tup.values[0]}\n")
 
 
@@ -52,6 +55,24 @@ class Line(Topology):
     second = Step.spec(inputs=[first], par=1, pool=POOL)
     third = Step.spec(inputs=[second], par=1, pool=POOL)
     sink = Sink.spec(inputs=[third], par=1, pool=POOL)
+
+
+class SlowStep(Step):
+    """Few events are much for it, so that many topologies of it go side by side on a small machine."""
+
+    seconds = SLOW_SECONDS
+
+
+class SlowSink(Sink):
+    """As slow."""
+
+    seconds = SLOW_SECONDS
+
+
+class SlowLine(Topology):
+    events = TraceSpout.spec()
+    first = SlowStep.spec(inputs=[events], par=1, pool=POOL)
+    sink = SlowSink.spec(inputs=[first], par=1, pool=POOL)
 
 
 class Course:

@@ -15,10 +15,12 @@ from pasps.cluster.dev.wanted import WantedCluster
 from pasps.cluster.master.client import ClusterAddress, MasterClient
 from pasps.cluster.package.make import PackageRequest, build_package
 from pasps.errors import PaspsError
-from tests.integration import finish_topologies, topologies
+from tests.integration import finish_topologies, paper_topologies, topologies
 from tests.integration.running import rows
 from tests.integration.test_exact import counts_of
 from tests.integration.test_finish import said
+from tests.integration.test_osg import numbers_of
+from tests.unit.control.own_words import own_words
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -136,6 +138,35 @@ def test_all_workers_are_started_anew_for_a_plan_and_nothing_that_is_tracked_is_
     if not silence:
         assert summary["emitted"] == summary["acked"] >= total
         assert summary["failed"] == 0
+
+
+def test_a_policy_of_the_papers_follows_the_load_and_tells_why(cluster: DevCluster, tmp_path: Path) -> None:
+    """One by its name, over the groupings of the papers.
+
+    All of them are followed live in `test_policies_live`: a driver has the elasticity of any topology that runs (decision 41).
+    """
+    options = {
+        "test.dir": str(tmp_path), "test.total": 10_000_000, "test.rate": 40, "topology.message.timeout.secs": 300,
+        "pasps.policy": "dabs", "pasps.policy.options.window_seconds": 3, "pasps.interval.secs": 1,
+    }  # fmt: skip
+    submit(cluster, tmp_path, PackageRequest(Path(paper_topologies.__file__), "Papers", "papers", options, workers=2))
+    client, bolts = client_of(cluster), ("storm", "osg")
+    wait_for(lambda: client.topology("papers").state == "running", "the topology to run")
+
+    def active(bolt: str) -> int:
+        return int(client.call("papers", "status", {}, 5.0)["stats"]["components"][bolt]["active"])
+
+    def why(bolt: str) -> str:
+        return str(client.call("papers", "explain", {"bolt": bolt}, 30.0))
+
+    wait_for(lambda: all(active(bolt) > 1 for bolt in bolts), "more replicas of both bolts")
+    # a window in which replicas have changed has nothing to tell but that
+    wait_for(lambda: all(own_words("dabs", "1 s") in why(bolt) for bolt in bolts), "decisions in its own words")
+    (tmp_path / "enough").touch()
+    summary = wait_for(lambda: ended(cluster, "papers"), "the end of the topology")
+    numbers = numbers_of(tmp_path)
+    assert (summary["ended"], summary["left"], summary["failed"], summary["acked"]) == ("finished", {}, 0, len(numbers))
+    assert sorted(row[0] for row in rows(tmp_path)) == sorted(numbers)
 
 
 def workers_of(client: MasterClient, name: str) -> list[dict[str, int]]:

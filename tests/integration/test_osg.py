@@ -1,4 +1,7 @@
-"""OSG in real workers: senders come to RUN, and again after every change; nothing is lost, doubled, or left waiting."""
+"""OSG in real workers: senders come to RUN, and again after every change; nothing is lost, doubled, or left waiting.
+
+Also with the load-aware shuffle of Storm before it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pasps.api.groupings import OsgOptions
 from pasps.groupings import GroupingType, Sender, option
 from pasps.groupings.osg import OsgObserver, OsgSplitter, State
 from tests.integration.faulty_topologies import UntilEnough
+from tests.integration.paper_topologies import Papers
 from tests.integration.running import config, finish, kill, rows, spout_worker, until, until_replaced
 from tests.integration.topologies import WriteDown
 
@@ -102,11 +106,29 @@ def end(running: RunningTopology, directory: Path) -> set[int]:
     (directory / "enough").touch()
     until(lambda: {path.name.split("-")[1] for path in directory.glob("numbers-*.log") if path.stat().st_size} == {"0", "1"}, "both ends")
     finish(running)
+    return numbers_of(directory)
+
+
+def numbers_of(directory: Path) -> set[int]:
+    """What the senders emitted, by what they wrote down at the end."""
     counts: dict[int, int] = {}
     for path in directory.glob("numbers-*.log"):
         for line in path.read_text().split():
             counts[int(path.name.split("-")[1])] = int(line)
     return {task + SENDERS * number for task, count in counts.items() for number in range(count)}
+
+
+def executed(running: RunningTopology) -> dict[tuple[str, int], int]:
+    """Tuples of each replica so far."""
+    components = running.stats().components
+    return {(bolt, number): one.executed for bolt in ("storm", "osg") for number, one in components[bolt].replicas.items()}
+
+
+def used(running: RunningTopology, before: Mapping[tuple[str, int], int], replicas: int) -> bool:
+    """Whether so many replicas of both bolts have executed more since then."""
+    now = executed(running)
+    working = [bolt for (bolt, number), count in now.items() if count > before.get((bolt, number), 0)]
+    return all(working.count(bolt) >= replicas for bolt in ("storm", "osg"))
 
 
 def test_senders_come_to_run_and_nothing_is_lost_or_doubled_by_changes(tmp_path: Path) -> None:
@@ -120,6 +142,24 @@ def test_senders_come_to_run_and_nothing_is_lost_or_doubled_by_changes(tmp_path:
         stats = running.stats()
         assert (stats.failed, stats.replayed, stats.pending, stats.acked) == (0, 0, 0, len(numbers))
         assert {name: component.queued for name, component in stats.components.items() if component.queued} == {}
+        assert [error.text for error in running.errors] == []
+        assert sorted(row[0] for row in rows(tmp_path)) == sorted(numbers)
+
+
+def test_after_the_load_aware_shuffle_of_storm_replicas_of_both_workers_are_used_and_nothing_is_lost(tmp_path: Path) -> None:
+    with LocalCluster(workers=2) as cluster:
+        running = cluster.submit(Papers, config=config(tmp_path, total=10_000_000, rate=40))
+        for replicas in (4, 2, 3):
+            before = executed(running)
+            for bolt in ("storm", "osg"):
+                running.set_active(bolt, replicas)
+            until(lambda count=replicas, before=before: used(running, before, count), f"work for {replicas} replicas of both bolts")
+        numbers = end(running, tmp_path)
+        stats = running.stats()
+        assert (stats.failed, stats.replayed, stats.pending, stats.acked) == (0, 0, 0, len(numbers))
+        for bolt in ("storm", "osg"):
+            places = {replica.worker for replica in stats.components[bolt].replicas.values() if replica.executed}
+            assert places == {info.id for info in running.workers}
         assert [error.text for error in running.errors] == []
         assert sorted(row[0] for row in rows(tmp_path)) == sorted(numbers)
 

@@ -348,6 +348,36 @@ def test_without_a_decision_there_is_nothing_to_explain() -> None:
     assert headline(held(1)) == "held: the snapshot is incomplete"
 
 
+def test_a_bolt_is_known_before_the_first_plan_and_told_why_there_is_none() -> None:
+    waiting = record(1, {"sentiment": 2, "store": 1}, forecast=None)
+    why = "Cycle 1 at 14:00:30 decided nothing: there is no forecast"
+    assert text([waiting]) == f"sentiment has 2 of 8 replicas, as before the first decision in the log.\n{why}"
+    assert "store has 1 of 8 replicas, as before the first decision in the log." in text([waiting], None)
+    assert [found.number for found in concerned([waiting], "sentiment")] == [1]
+    with pytest.raises(InvalidError, match=r"there is no bolt 'stor' in the log; did you mean 'store'\? it has sentiment, store"):
+        text([waiting], "stor")
+
+
+def test_before_any_bolt_is_known_every_name_is_told_why() -> None:
+    why = "cycle 1 at 14:00:30, policy pa-sps\nnothing was decided: the snapshot is incomplete"
+    assert text([held(1)]) == text([held(1)], "whatever") == why
+    assert [found.number for found in concerned([held(1)], "sentiment")] == [1]
+
+
+def test_a_change_that_only_a_decision_without_a_plan_has_met_is_told() -> None:
+    shown = text([TWO[0], record(13, {"sentiment": 5, "store": 1}, forecast=None)])
+    assert shown.startswith(
+        "sentiment has 5 of 8 replicas, and not by a decision: 3 -> 5 by hand, before cycle 13 at 14:06:30.\nCycle 12 at"
+    )
+    assert shown.endswith("Cycle 13 at 14:06:30 decided nothing: there is no forecast")
+
+
+def test_a_bolt_that_a_plan_leaves_out_keeps_what_it_has() -> None:
+    some = record(12, {"sentiment": 2, "store": 1})
+    some = replace(some, plan=replace(some.plan, bolts={"sentiment": some.plan.bolts["sentiment"]}))
+    assert text([some], "store") == "store has 1 of 8 replicas, as before the first decision in the log."
+
+
 def test_a_headline_is_never_longer_than_a_hundred_characters() -> None:
     acts = {f"a-bolt-with-a-name-{n}": Act(1, 2, 2, Outcome.DONE) for n in range(9)}
     shown = headline(record(12, {"sentiment": 2, "store": 1}, acts=acts))

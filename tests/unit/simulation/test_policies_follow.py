@@ -10,19 +10,19 @@ import pytest
 
 from pasps.control.decision_log import Record, read, written
 from pasps.control.explain import explained, replay
-from pasps.control.policies import BUILT_IN, policy_named, q_table
+from pasps.control.policies import policy_named, q_table
 from pasps.control.policies.q_table import BUCKETS, BoltTable, QTable
 from pasps.control.settings import ElasticSettings
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.model import Detail
 from pasps.simulation.run import Order, simulate
+from tests.unit.control.own_words import FOLLOWING, OWN_WORDS, own_words
 from tests.unit.simulation.graphs import bolt, graph
 
 LINE = graph(bolt("a", "s", et=0.05, par=1), bolt("b", "a", et=0.05, par=1), workers=2)
 STEP = Arrivals((5,) * 150 + (60,) * 300 + (5,) * 450)
 """A quarter of a replica's time, three replicas' time, and again a quarter; long enough for whoever goes a step each half minute."""
 TABLE = QTable("g", {name: BoltTable(8, 60.0, ("=-------",) * 3 + ("+++++=--",) * 9) for name in "ab"}, 1, 1, 10.0)
-FOLLOWING = [name for name in BUILT_IN if name != "static"]
 
 
 @dataclass(frozen=True)
@@ -64,26 +64,9 @@ def test_its_records_give_its_plans_again(run: Run) -> None:
     assert lines == [f"{len(run.records)} of {len(run.records)} decisions are the same when they are made again"]
 
 
-IN_ITS_OWN_WORDS = {
-    "pasps": "events expected in the next",
-    "pa-sps": "[Eq. 2]",
-    "presps": "as just came in",
-    "ra-sps": "overloaded",
-    "dabs": "idealK",
-    "incremental": "of their time on events",
-    "rlearning": "became due for it in the last 30 s",
-    "srea": "events of the next 30 s",
-    "spea": "events of the next 30 s",
-    "cba": "above what the fewest replicas cost themselves",
-    "optimal": "above what the fewest replicas cost themselves",
-    "ds2": "a replica's true rate is",
-    "threshold": "% is the target",
-}
-
-
 def test_its_decisions_are_told_in_its_own_words(run: Run) -> None:
     told = "\n".join(explained(run.records, name, at) for name in "ab" for at in (None, "230", "300"))
-    assert IN_ITS_OWN_WORDS[run.policy] in told
+    assert own_words(run.policy, "30 s") in told
 
 
 def test_each_decides_at_the_pace_that_it_is_made_for(run: Run) -> None:
@@ -94,4 +77,4 @@ def test_each_decides_at_the_pace_that_it_is_made_for(run: Run) -> None:
 
 def test_there_are_tables_for_all_of_them() -> None:
     assert {len(rows.actions) for rows in TABLE.bolts.values()} == {BUCKETS}
-    assert set(IN_ITS_OWN_WORDS) == set(FOLLOWING)
+    assert set(OWN_WORDS) == set(FOLLOWING)
