@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
@@ -21,6 +23,7 @@ from tests.integration.test_exact import counts_of
 from tests.integration.test_finish import said
 from tests.integration.test_osg import numbers_of
 from tests.unit.control.own_words import own_words
+from tests.unit.predictor_service.artifact_builder import toy_artifact, toy_rows
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -167,6 +170,15 @@ def test_a_policy_of_the_papers_follows_the_load_and_tells_why(cluster: DevClust
     numbers = numbers_of(tmp_path)
     assert (summary["ended"], summary["left"], summary["failed"], summary["acked"]) == ("finished", {}, 0, len(numbers))
     assert sorted(row[0] for row in rows(tmp_path)) == sorted(numbers)
+
+
+def test_what_was_trained_is_served_by_the_predictor_of_the_cluster(cluster: DevCluster) -> None:
+    toy_artifact(cluster.home / "artifacts", "waves")
+    headers = {"Authorization": f"Bearer {cluster.state.predictor_token}", "Content-Type": "application/json"}
+    series = [{"id": "input", "samples": list(toy_rows()[-20:])}]
+    body = json.dumps({"series": series, "horizon": 3, "artifact": "waves"}).encode()
+    with urlopen(Request(f"{cluster.state.predictor}/v2/forecast", body, headers), timeout=60) as answer:
+        assert json.load(answer)["series"][0]["artifact"] == "waves"
 
 
 def workers_of(client: MasterClient, name: str) -> list[dict[str, int]]:

@@ -14,6 +14,8 @@ from pasps.errors import BrokenError, BusyError, InvalidError
 
 LOCK_NAME = "cluster.lock"
 LOGS, ZOOKEEPER, SPARK, MASTER, PACKAGES = "logs", "zookeeper", "spark", "master", "packages"
+ARTIFACTS = "artifacts"
+"""Trained models that its predictor serves. Whoever trains writes them there, and they stay when the cluster is taken down."""
 RECOVERY = f"{SPARK}/recovery"
 
 
@@ -54,7 +56,7 @@ class ClusterHome:
 
     def prepare(self, spark_defaults: str) -> None:
         """Make the directories that parts want to find, and the file that Spark reads in them, which has its secret."""
-        for name in (LOGS, ZOOKEEPER, f"{SPARK}/conf", f"{SPARK}/local", RECOVERY, MASTER, PACKAGES):
+        for name in (LOGS, ZOOKEEPER, f"{SPARK}/conf", f"{SPARK}/local", RECOVERY, MASTER, PACKAGES, ARTIFACTS):
             (self.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(os.open(self.path / SPARK / "conf" / "spark-defaults.conf", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
             file.write(spark_defaults)
@@ -69,7 +71,7 @@ class ClusterHome:
             shutil.rmtree(self.path / name, ignore_errors=True)
         with suppress(OSError):
             (self.path / FILE_NAME).unlink()
-        for name in (LOGS, MASTER):
+        for name in (LOGS, MASTER, ARTIFACTS):
             with suppress(OSError):
                 (self.path / name).rmdir()  # when it is empty
 

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from pasps.cluster.dev.home import MASTER, PACKAGES, RECOVERY, SPARK, ZOOKEEPER
+from pasps.cluster.dev.home import ARTIFACTS, MASTER, PACKAGES, RECOVERY, SPARK, ZOOKEEPER
 from pasps.cluster.dev.ports import HOST, is_free
 from pasps.cluster.dev.probes import (
     Probe,
@@ -114,7 +114,7 @@ def part_environment(spark: SparkInstallation, home: Path, inherited: Mapping[st
 def parts_of(home: Path, state: ClusterState) -> list[Part]:
     """All parts, in the order in which people see them."""
     workers = [_spark_worker(home, state, number) for number in range(1, state.workers + 1)]
-    return [_zookeeper(home, state), _spark_master(home, state), *workers, _predictor(state), _master(home, state)]
+    return [_zookeeper(home, state), _spark_master(home, state), *workers, _predictor(home, state), _master(home, state)]
 
 
 def part_named(name: str, home: Path, state: ClusterState) -> Part:
@@ -182,9 +182,9 @@ def _spark_worker(home: Path, state: ClusterState, number: int) -> Part:
     )
 
 
-def _predictor(state: ClusterState) -> Part:
+def _predictor(home: Path, state: ClusterState) -> Part:
     port = state.ports["predictor"]
-    options = ("--host", HOST, "--port", str(port), "--workers", "1")
+    options = ("--host", HOST, "--port", str(port), "--workers", "1", "--artifacts", str(home / ARTIFACTS))
     return Part(
         "predictor",
         state.predictor,
