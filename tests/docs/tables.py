@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pasps.api.groupings import OsgOptions
@@ -14,6 +15,8 @@ from pasps.config import KEYS, Key
 from pasps.control.policies import BUILT_IN, Policy
 from pasps.control.settings import USUAL_INTERVAL_SECONDS
 from pasps.options import files_of, keys_of
+from predictor_service.model import MOST_SAMPLES
+from predictor_service.registry import builtin_models
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -103,12 +106,34 @@ def osg_table() -> str:
     return "\n".join(rows + [f"| `{name}` | {key.expected()}{_unit(key)} | `{shown(key.default)}` | {key.doc} |" for name, key in keys])
 
 
+MODELS: dict[str, tuple[str, ...]] = {
+    "online": ("naive", "ses", "holt", "theta", "kalman", "ensemble", "ar"),
+    "longer": ("auto", "gbm"),
+    "papers": ("basic", "lr", "fft", "fft-published", "ann", "ann-published", "rf", "ridge", "bayesian", "sgd", "svm", "gaussian"),
+}
+"""In the order in which they are read; each in one of them."""
+_LANES = {"instant": "loop"}
+"""Where a fit goes by what it costs; the others have lanes of that name."""
+
+
+def models_table(group: str) -> str:
+    """Models that the service always has."""
+    known = builtin_models()
+    rows = ["| name | what | needs | lane |", "|---|---|---|---|"]
+    for name in MODELS[group]:
+        model = known[name]
+        most = "" if model.most_samples == MOST_SAMPLES else f"; at most {model.most_samples:,} samples"
+        rows.append(f"| `{name}` | {model.about}{most} | {model.least_samples} | {_LANES.get(model.cost, model.cost)} |")
+    return "\n".join(rows)
+
+
 TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "keys": (DOCS / "configuration.md", keys_table),
     "defaults": (DOCS / "storm-compatibility.md", defaults_table),
     "policies": (DOCS / "policies.md", policies_table),
     "options": (DOCS / "policies.md", options_table),
     "osg": (DOCS / "groupings.md", osg_table),
+    **{f"models {group}": (DOCS / "predictor.md", partial(models_table, group)) for group in MODELS},
 }
 
 
