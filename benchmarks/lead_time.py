@@ -156,7 +156,7 @@ def priced_by(samples: Sequence[float]) -> Said:
     """`auto` with the quantiles that the ratios of prices ask for."""
     levels = [ratio / (1.0 + ratio) for ratio in RATIOS]
     horizons = [1, 10, 30, _HORIZON]
-    learning = beside(1.0, horizons, quantiles=True)
+    learning = beside(1.0, horizons, quantiles=levels)
     made: dict[int, tuple[float, ...]] = {}
     sums: dict[int, Sums] = {}
     for second, sample in enumerate(samples, 1):

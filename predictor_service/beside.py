@@ -36,7 +36,11 @@ class Beside:
         return self._plays.scores(horizon)
 
 
-def beside(step_seconds: float, horizons: Sequence[int], *, quantiles: bool) -> Beside:
-    """The usual players, without the autoregression where its library is not there."""
+def beside(step_seconds: float, horizons: Sequence[int], *, quantiles: Sequence[float] = ()) -> Beside:
+    """The usual players, without the autoregression where its library is not there; `quantiles` are those that will be asked for.
+
+    Who plans for one of them pays by it, so players are judged at that one, and else at the median.
+    """
     given = players(step_seconds, autoregression=find_spec("numpy") is not None)
-    return Beside(Tournament(given, horizons), horizons, quantiles=quantiles)
+    judged_at = quantiles[0] if len(quantiles) == 1 else 0.5
+    return Beside(Tournament(given, horizons, quantile=judged_at), horizons, quantiles=bool(quantiles))

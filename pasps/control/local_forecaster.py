@@ -56,9 +56,9 @@ class Learner(Protocol):
 
 
 class Maker(Protocol):
-    """Makes an untaught one, for steps of so many seconds, to be asked for sums of about so many steps; and for quantiles or not."""
+    """Makes an untaught one, for steps of so many seconds, to be asked for sums of about so many steps; and for these quantiles."""
 
-    def __call__(self, step_seconds: float, horizons: Sequence[int], *, quantiles: bool) -> Learner: ...
+    def __call__(self, step_seconds: float, horizons: Sequence[int], *, quantiles: Sequence[float]) -> Learner: ...
 
 
 def tournament() -> Maker | None:
@@ -77,7 +77,7 @@ def local_forecaster(needs: Needs, settings: PolicySettings) -> LocalForecaster 
         return None
     step = min(SECOND, settings.correction_seconds) if needs.corrects else SECOND
     horizons = {step, needs.horizon(settings.interval_seconds, correction=True), needs.horizon(settings.interval_seconds)}
-    return LocalForecaster(make, step, sorted(horizons), quantiles=bool(needs.quantiles))
+    return LocalForecaster(make, step, sorted(horizons), quantiles=needs.quantiles)
 
 
 class _Series:
@@ -95,7 +95,7 @@ class _Series:
 class LocalForecaster:
     """`learn` is told each series' count as of each tick; `forecast` says what comes. Single-threaded; never waits, never raises."""
 
-    def __init__(self, make: Maker, step_seconds: float, horizons_seconds: Sequence[float], *, quantiles: bool = False) -> None:
+    def __init__(self, make: Maker, step_seconds: float, horizons_seconds: Sequence[float], *, quantiles: Sequence[float] = ()) -> None:
         """`horizons_seconds`: at these it is judged, since it is asked for sums over about so much time."""
         self.step_seconds = step_seconds
         self._make, self._quantiles = make, quantiles

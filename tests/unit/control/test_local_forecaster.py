@@ -23,8 +23,8 @@ class Score:
 class Learning:
     """Expects as much as in the last step, and is wrong by a tenth of it each step."""
 
-    def __init__(self, step_seconds: float, horizons: Sequence[int], *, quantiles: bool) -> None:
-        self.made = (step_seconds, list(horizons), quantiles)
+    def __init__(self, step_seconds: float, horizons: Sequence[int], *, quantiles: Sequence[float]) -> None:
+        self.made = (step_seconds, list(horizons), tuple(quantiles))
         self.samples: list[float] = []
         made.append(self)
 
@@ -49,7 +49,7 @@ def _none_made() -> None:
     made.clear()
 
 
-def told(*words: tuple[float, float], step: float = 1.0, quantiles: bool = False) -> LocalForecaster:
+def told(*words: tuple[float, float], step: float = 1.0, quantiles: Sequence[float] = ()) -> LocalForecaster:
     local = LocalForecaster(Learning, step, [step], quantiles=quantiles)
     for at, count in words:
         local.learn(INPUT, at, count)
@@ -94,7 +94,7 @@ def test_series_are_learned_apart() -> None:
 
 def test_quantiles_are_of_running_sums_which_never_shrink_and_are_made_for_who_asks() -> None:
     words = (0.0, 0.0), (1.0, 10.0)
-    found = told(*words, quantiles=True).forecast(INPUT, 3.0, 1.0, (0.0, 0.5, 1.0))
+    found = told(*words, quantiles=(0.0, 0.5, 1.0)).forecast(INPUT, 3.0, 1.0, (0.0, 0.5, 1.0))
     assert found is not None
     assert found.quantiles == {0.0: pytest.approx((9.0, 18.0, 27.0)), 0.5: (10.0, 20.0, 30.0), 1.0: pytest.approx((11.0, 22.0, 33.0))}
     without = told(*words).forecast(INPUT, 3.0, 1.0, (0.5,))
@@ -121,9 +121,9 @@ SETTINGS = PolicySettings(interval_seconds=30.0, correction_seconds=0.25)
 @pytest.mark.parametrize(
     ("needs", "expected"),
     [
-        (Needs(horizon_seconds=INTERVAL), (1.0, [1, 30], False)),
-        (Needs(horizon_seconds=INTERVAL, corrects=True, correction_horizon_seconds=1.0), (0.25, [1, 4, 120], False)),
-        (Needs(horizon_seconds=600.0, quantiles=(0.9,)), (1.0, [1, MOST_STEPS], True)),
+        (Needs(horizon_seconds=INTERVAL), (1.0, [1, 30], ())),
+        (Needs(horizon_seconds=INTERVAL, corrects=True, correction_horizon_seconds=1.0), (0.25, [1, 4, 120], ())),
+        (Needs(horizon_seconds=600.0, quantiles=(0.9,)), (1.0, [1, MOST_STEPS], (0.9,))),
     ],
 )
 def test_it_learns_a_step_a_decision_and_is_judged_where_it_is_asked(

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from predictor_service.beside import beside
 from predictor_service.conformal import Track, offsets
 from predictor_service.online import Line
 from predictor_service.tournament import Tournament, players, tournament
@@ -109,6 +110,20 @@ def test_costs_that_are_unlike_prefer_who_is_wrong_on_the_cheap_side() -> None:
     assert costs["mean"] == pytest.approx(costs["mostly"], rel=0.25)
     even = taught(Tournament({"mean": Says(110), "mostly": Says(100)}, [1]), samples)
     assert even.leader(1) == "mostly"
+
+
+def test_who_plans_for_one_quantile_has_the_players_judged_at_it() -> None:
+    """In nine steps of ten 100 come, in the tenth 200: "as now" is off by 100 twice, and nowhere near the quantile in between."""
+    samples = [100.0 if step % 10 else 200.0 for step in range(900)]
+
+    def costs(*quantiles: float) -> dict[str, float]:
+        play = beside(1.0, [1], quantiles=quantiles)
+        for sample in samples:
+            play.update(sample)
+        return {score.name: score.cost for score in play.scores(1)}
+
+    assert costs() == costs(0.5) == costs(0.5, 0.9)
+    assert costs(0.95) != costs()
 
 
 def test_the_scoreboard_is_by_horizon_and_the_heaviest_first() -> None:
