@@ -23,6 +23,7 @@ def split_edges(edges: list[int], counts: list[int], ids: IdSource) -> list[int]
             part = next(fresh)
             out.append(part)
             edge ^= part
+        # the last one gets what is missing: with one output that is the input's own id, and the ledger need not hear of the step
         if count:
             out.append(edge)
     return out
@@ -91,6 +92,7 @@ class AckBox:
                 settled.append((self._only, roots, None if deltas is roots else deltas))
                 continue
             owners = set(map(OWNER_MASK.__and__, roots))
+            # where every delta is its root they are one list, and one list travels
             same = deltas is roots
             if len(owners) == 1:
                 owner = owners.pop()

@@ -21,9 +21,11 @@ async def drained(controller: TopologyController, by: Callable[[], Deadline], ne
     """
     while True:
         now = by()
+        # another drain rather than a longer one: one drain has one end, and what has left by then does not come back by beginning anew
         draining = asyncio.get_running_loop().create_task(controller.drain(now.remaining() or 0.0, finish=True))
         draining.add_done_callback(lambda _: news.tell())
         try:
+            # which deadline it is counts, not how much of it is left: who says the same seconds once more means from now on
             await news.wait_until(lambda over=draining.done, was=now: over() or by() is not was, None)  # type: ignore[misc]
         finally:
             draining.cancel()

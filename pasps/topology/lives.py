@@ -16,6 +16,7 @@ MOST_KILLS = 12
 """So many in a minute, of any kind: somebody who kills workers on purpose kills fewer."""
 PATIENCE_SECONDS = 300.0
 """As many of any kind, and no minute of life in so long: somebody who kills workers on purpose has stopped by then."""
+# most deaths are single ones, so the first pause is hardly felt; the last is short enough that who can live again is soon back
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -61,6 +62,7 @@ class Lives:
     def died(self, worker: str, cause: str, lived_seconds: float, *, by_itself: bool) -> float:
         """Note a death; how long to wait before it is started again: the longer, the more often it died in the last minute."""
         now = self._clock.now()
+        # a minute of life forgives everything: what kills it now is something else
         if worker not in self._lives or lived_seconds >= WINDOW_SECONDS:
             self._lives[worker] = _Life(now)
         life = self._lives[worker]

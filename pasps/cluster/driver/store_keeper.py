@@ -74,6 +74,7 @@ class StoreKeeper:
 
     async def incarnation(self, worker: str) -> int:
         """See `Keeper`. While the store is away it counts on from what it knows, and tells the store later."""
+        # no two processes of a worker may have the same number, by which their peers tell them apart: it never counts back, store or not
         least = self._incarnations.get(worker, 0) + 1
         number = 0
         with suppress(PaspsError):
@@ -84,6 +85,7 @@ class StoreKeeper:
 
     async def intend(self, table: ActivationTable) -> None:
         """See `Keeper`."""
+        # a change does not wait for a store that is away; what the next driver may miss then is how many replicas were active
         if not self._store.connected:
             return
         try:

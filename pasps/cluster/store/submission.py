@@ -25,6 +25,7 @@ class Submission:
     `package` is where every node and driver can read the package, with its `sha256`; `submitted` is seconds since the epoch. These
     three are empty in the package itself, and so is `name` when the topology's own is to be taken. `python` is the minor version
     that `environment.tar.gz` in the package is for, None when there is none; `py_files` are the names below `py-files/`, in order.
+    `pasps_version` made it; nothing goes by that, it is for who looks into a package.
     """
 
     name: str
