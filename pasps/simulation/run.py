@@ -13,6 +13,7 @@ from pasps.control.forecaster import NONE
 from pasps.control.loop import Forecasts, LoopConfig, MapeLoop
 from pasps.control.monitor import Machine
 from pasps.control.policies import Policy, policy_named
+from pasps.control.policies.options import model_of
 from pasps.control.run_log import Sample
 from pasps.control.settings import RestartSettings
 from pasps.control.situation import PolicySettings
@@ -272,7 +273,7 @@ def simulate(
     model = Model(graph, arrivals, detail, order.seed, order.machinery)
     tally = _Tally(samples, records)
     config = LoopConfig(graph.shape, policy, order.settings, tally.record, order.benchmark, configured)
-    predictor = order.predictor if policy.forecasts else NONE  # who asks nobody needs no model that can be had
+    predictor = model_of(configured, order.predictor) if policy.forecasts else NONE  # who asks nobody needs no model that can be had
     asked = forecasts or forecasts_of(predictor, arrivals, order.forecast_seconds, policy.needs, order.settings, order.artifacts)
     orders = Orders(order.lead_seconds)
     actuator = ModelActuator(model, clock, order.restart, orders)

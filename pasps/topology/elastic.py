@@ -28,7 +28,7 @@ from pasps.control.local_forecaster import AUTO, local_forecaster
 from pasps.control.loop import LoopConfig, MapeLoop
 from pasps.control.monitor import Machine, shape_of
 from pasps.control.policies import policy_named
-from pasps.control.policies.options import cautions
+from pasps.control.policies.options import cautions, model_of
 from pasps.control.predictor_client import PredictorClient, ServiceUrl
 from pasps.control.settings import ElasticSettings
 from pasps.control.ticking import Ticking
@@ -163,6 +163,8 @@ class Elastic:
         shape = shape_of(blueprint)
         options = policy.configured(settings.plan, settings.options, shape)
         policy = policy.with_options(options)
+        settings = replace(settings, predictor=model_of(options, settings.predictor))
+        config = replace(config, settings=settings)
         if settings.predictor == NONE:
             policy = policy.without_forecasts()
         self._bolts = [name for name, plan in blueprint.components.items() if not plan.is_spout]

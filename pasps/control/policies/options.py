@@ -1,7 +1,8 @@
 """A policy's own options: a frozen dataclass with defaults, set by keys `pasps.policy.options.<field>`. Pure.
 
-They are checked as all keys of the configuration are, and the tables of the docs are made of them. A class of options may have two
-things besides: `without`, what may not be set beside the others, and `cautions`, what whoever configures it should know.
+They are checked as all keys of the configuration are, and the tables of the docs are made of them. A class of options may have three
+things besides: `without`, what may not be set beside the others, `cautions`, what whoever configures it should know, and `models`,
+which other models it means by some names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ from pasps.errors import ConfigError
 from pasps.options import NoOptions, as_typed, files_of, nearest_option, option
 from pasps.options import keys_of as keys_of_options
 
-__all__ = ["GENERAL", "HOW_CHANGED", "NoOptions", "cautions", "files_of", "keys_of", "option", "options_of", "text_of", "written"]
+__all__ = [
+    "GENERAL",
+    "HOW_CHANGED",
+    "NoOptions",
+    "cautions",
+    "files_of",
+    "keys_of",
+    "model_of",
+    "option",
+    "options_of",
+    "text_of",
+    "written",
+]
 
 HOW_CHANGED = "How changes are made: `pool` activates replicas, `restart` is what Storm's rebalance does"
 """Of the option `reconfigure` of a policy whose changes were restarts where it comes from; its plan has the value."""
@@ -115,6 +128,12 @@ def cautions(policy: str, options: Any, settings: PolicySettings, given: Mapping
     idle = [key for name, (value, key) in set_.items() if not (name in keys and keys[name].accepts(value))]
     own: Callable[[PolicySettings, Mapping[str, str]], list[str]] = _own(options, "cautions", lambda settings, said: [])
     return [f"configuration key {key!r} says nothing to policy {policy!r}" for key in idle] + own(settings, _said(options, settings, given))
+
+
+def model_of(options: Any, name: str) -> str:
+    """The model that is asked where that one was named: another one only where the options' `models` say so."""
+    models: Mapping[str, str] = _own(options, "models", {})
+    return models.get(name, name)
 
 
 def written(options: Any) -> dict[str, Any]:

@@ -26,7 +26,12 @@ class Options:
     queue_share: Literal["paper", "edge", "own", "published"] = option(
         "paper", "Of queues before a bolt: θ_p, as printed, θ_i^p, none, or sums as the published controller makes them"
     )
-    published: bool = option(False, "Samples and et_i as the published controller takes them, not as the text has it")
+    published: bool = option(False, "Samples, et_i, `fft` and `ann` as the published controller has them, not the text")
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """See `pasps.control.policies.options`: the published controller calls two of its models another way than the text says."""
+        return {"fft": "fft-published", "ann": "ann-published"} if self.published else {}
 
 
 def plan(situation: Situation, options: Options) -> Plan:

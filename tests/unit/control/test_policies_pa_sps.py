@@ -12,6 +12,7 @@ from pasps.control.coarse_samples import CoarseSamples
 from pasps.control.decision_log import Record
 from pasps.control.forecaster import Forecaster
 from pasps.control.plan import Clamp, Plan
+from pasps.control.policies.options import NoOptions, model_of
 from pasps.control.policies.pa_sps import POLICY, Options
 from pasps.control.situation import BoltInterval, BoltSecond, PolicySettings, Second, Situation, TopologyShape
 from pasps.simulation.arrivals import Arrivals
@@ -121,6 +122,13 @@ def published(seconds: list[tuple[int, float]], memory: object = None, live: flo
     now = interval({"s": due(10)}, {"a": did()}, seconds=1.0)
     seen = situation(of, now, known(of, {"a": live}), forecast(30.0))
     return POLICY.plan(replace(seen, history=history, memory=memory), Options(published=True))
+
+
+@pytest.mark.parametrize(("name", "meant"), [("fft", "fft-published"), ("ann", "ann-published"), ("lr", "lr"), ("auto", "auto")])
+def test_as_published_its_models_are_called_as_the_controller_calls_them(name: str, meant: str) -> None:
+    assert model_of(Options(published=True), name) == meant
+    assert model_of(Options(), name) == name
+    assert model_of(NoOptions(), name) == name
 
 
 COLD = [(10, 4.0)] * 5 + [(10, 2.0)] * 55
