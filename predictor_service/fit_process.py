@@ -18,10 +18,17 @@ from predictor_service.forecast import Forecast
 from predictor_service.job import Job, packed, received
 
 _START_SECONDS = 150.0
-_ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "LOKY_MAX_CPU_COUNT"),
-    "1",
-)
+_ONE_THREAD = {
+    **dict.fromkeys(
+        (
+            "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+            "LOKY_MAX_CPU_COUNT",
+        ),
+        "1",
+    ),
+    # pandas imports pyarrow where it is installed, whose allocator has a thread of its own
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}  # fmt: skip
 """The processes are the parallelism: threads below them would fight for the same cores, and none may exist when one is forked."""
 
 

@@ -320,14 +320,12 @@ def test_a_kill_ends_it_wherever_it_is(tmp_path: Path, wait: float, moment: str)
             elif moment == "up again":
                 until(lambda: len({worker.pid for worker in running.workers} - before) == 2, "new workers")
             running.kill(wait=wait)
-            with pytest.raises(ClosedError) if not future.done() or future.exception() else nothing():
-                future.result()
+            with suppress(ClosedError):  # whoever waits for it may find the topology closed first
+                acts, _, _ = future.result()
+                # once the workers have ended it is a race who is first
+                possible = {Outcome.FAILED} if moment == "waits" else {Outcome.FAILED, Outcome.DONE}
+                assert {act.outcome for act in acts.values()} <= possible
         no_children()
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    yield
 
 
 def test_who_deactivated_meanwhile_finds_it_asleep_and_who_activated_awake(tmp_path: Path) -> None:
