@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -172,13 +173,20 @@ def test_a_policy_of_the_papers_follows_the_load_and_tells_why(cluster: DevClust
     assert sorted(row[0] for row in rows(tmp_path)) == sorted(numbers)
 
 
-def test_what_was_trained_is_served_by_the_predictor_of_the_cluster(cluster: DevCluster) -> None:
-    toy_artifact(cluster.home / "artifacts", "waves")
+@pytest.fixture
+def waves(cluster: DevCluster) -> Iterator[str]:
+    """A trained model, for as long as one test takes."""
+    folder = toy_artifact(cluster.home / "artifacts", "waves")
+    yield "waves"
+    shutil.rmtree(folder / "waves")
+
+
+def test_what_was_trained_is_served_by_the_predictor_of_the_cluster(cluster: DevCluster, waves: str) -> None:
     headers = {"Authorization": f"Bearer {cluster.state.predictor_token}", "Content-Type": "application/json"}
     series = [{"id": "input", "samples": list(toy_rows()[-20:])}]
-    body = json.dumps({"series": series, "horizon": 3, "artifact": "waves"}).encode()
+    body = json.dumps({"series": series, "horizon": 3, "artifact": waves}).encode()
     with urlopen(Request(f"{cluster.state.predictor}/v2/forecast", body, headers), timeout=60) as answer:
-        assert json.load(answer)["series"][0]["artifact"] == "waves"
+        assert json.load(answer)["series"][0]["artifact"] == waves
 
 
 def workers_of(client: MasterClient, name: str) -> list[dict[str, int]]:
