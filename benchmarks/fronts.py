@@ -2,7 +2,7 @@
 
 Every policy decides each 0.25, 1, 5 and 30 s and its target utilisation is swept, so that curves are compared with curves. Nothing is
 held back at the spout: what waits, waits at the bolts, where every policy sees it. Arrivals are at random within a row. What was
-simulated is kept in `--work` by all that it depends on, so that an interrupted run goes on.
+simulated is kept in `--work` by all that it depends on, the code too, so that an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ _TD = 5.0
 """Errors of forecasts are of sums over so many seconds."""
 PACES = (0.25, 1.0, 5.0, 30.0)
 TARGETS = (0.8, 0.9, 1.0, 1.1)
+MODELS = ("naive", "ses", "holt", "theta", "kalman", "ensemble", "ar", "gbm", "basic", "lr", "fft", "ann", "rf")
+"""Each in place of `auto`."""
+_DEAR = ("gbm", "ann", "rf")
+"""A fit takes tens to hundreds of milliseconds."""
 
 # ---- what is run
 
@@ -119,12 +123,12 @@ SUBJECTS: Mapping[str, Callable[[], Graph]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A topology and its input. `full`: everything is swept, and else a few runs only. `pressed`: what a row was."""
+    """A topology and its input. `pressed`: what a row was. `models`: those that are dear to fit run on it too."""
 
     subject: str
     series: str
     pressed: str
-    full: bool = False
+    models: bool = False
 
     @property
     def name(self) -> str:
@@ -133,9 +137,9 @@ class Case:
 
 
 CASES = (
-    Case("line", "pa-sps/twitter.csv[1900:3700]", "a second, as recorded", full=True),
-    Case("line", "demeter/ads_3d_1s.csv[40000:41800]", "a second, as recorded", full=True),
-    Case("line", "worldcup98_per_minute.csv[50000:51800]", "a minute, 60 times as long", full=True),
+    Case("line", "pa-sps/twitter.csv[1900:3700]", "a second, as recorded", models=True),
+    Case("line", "demeter/ads_3d_1s.csv[40000:41800]", "a second, as recorded", models=True),
+    Case("line", "worldcup98_per_minute.csv[50000:51800]", "a minute, 60 times as long", models=True),
     Case("line", "pa-sps/dns.csv[40000:41800]", "a second, as recorded"),
     Case("line", "twitter_volume_FB.csv[5000:6800]", "five minutes, 300 times as long"),
     Case("line", "bgelasor_fluctuate.csv[4500:6300]", "ten minutes, 600 times as long"),
@@ -175,22 +179,22 @@ def runs_of(case: Case) -> list[Run]:
     """All that is compared on it."""
     found = [Run(f"static {count}", "static", NONE, 5.0, {"replicas": count}) for count in (1, 4, 8)]
     ours = (*TARGETS, 1.3)
-    for pace in PACES if case.full else (1.0, 5.0):
-        found += _curve("pa-sps", "basic", pace) + _curve("presps", NONE, pace)
-    for pace in PACES if case.full else (0.25,):
-        found += _curve("pasps", "auto", pace, ours)
+    for pace in PACES:
+        found += _curve("pa-sps", "basic", pace) + _curve("presps", NONE, pace) + _curve("pasps", "auto", pace, ours)
     found += _curve("pa-sps", CLAIRVOYANT, 1.0) + _curve("pasps", CLAIRVOYANT, 0.25, ours) + _curve("pasps", NONE, 0.25, ours)
     for model in ("auto", CLAIRVOYANT, NONE):  # beyond what others take: where queues are let stand
         found += _curve("pasps", model, 0.25, (1.7, 2.3))
     found += [_latency_target(seconds) for seconds in (0.15, 0.2, 0.5)]
-    if case.full:
-        found += [run for model in ("naive", "lr", "ses") for run in _curve("pasps", model, 0.25, ours)]
-        found += [run for model in ("lr", "fft", "rf") for run in _curve("pa-sps", model, 5.0, (1.0,))]
-        for drain in (0.25, 5.0):
-            found += _curve("pa-sps", "basic", 1.0, (1.0,), drain_seconds=drain) + _curve("presps", NONE, 1.0, (1.0,), drain_seconds=drain)
-        found += _curve("pasps", "auto", 0.25, (0.9, 1.1), drain_seconds=1.0) + _curve(
-            "pasps", "auto", 0.25, (0.9, 1.1), change_seconds=0.0
-        )
+    for model in MODELS:
+        if model not in _DEAR or case.models:
+            found += _curve("pasps", model, 0.25, (0.9, 1.1))
+    found += [run for model in ("lr", "fft", "rf", "ann") if model not in _DEAR or case.models for run in _curve("pa-sps", model, 5.0)]
+    for drain in (0.25, 5.0):
+        found += _curve("pa-sps", "basic", 1.0, drain_seconds=drain) + _curve("presps", NONE, 1.0, drain_seconds=drain)
+    for drain in (1.0, 5.0):
+        found += _curve("pasps", "auto", 0.25, drain_seconds=drain)
+    found += _curve("pasps", "auto", 0.25, (0.9, 1.1), change_seconds=0.0)
+    found += _curve("pasps", "auto", 0.25, ours, scale_down_plans=5)  # as it gave replicas back before it weighed what that may cost
     return found
 
 
@@ -232,12 +236,21 @@ def arrivals_of(folder: Path, case: Case, graph: Graph) -> Arrivals:
     return Arrivals.of([row * scale for row in calm], 1.0, seed=1)
 
 
-def one(folder: Path, work: Path, job: tuple[Case, Run]) -> Found:
-    """Simulate it, unless that was done."""
+def code() -> str:
+    """A hash of all that what comes of a run could depend on: the sources of the product and of this benchmark."""
+    root = Path(__file__).parents[1]
+    found = hashlib.sha256()
+    for file in sorted([*(root / "pasps").rglob("*.py"), *(root / "predictor_service").rglob("*.py"), Path(__file__)]):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def one(folder: Path, work: Path, made_by: str, job: tuple[Case, Run]) -> Found:
+    """Simulate it, unless the same code (`made_by`) has done that."""
     case, run = job
     graph = SUBJECTS[case.subject]()
     arrivals = arrivals_of(folder, case, graph)
-    text = repr((case.name, run, graph, hashlib.sha256(repr(arrivals.counts).encode()).hexdigest()))
+    text = repr((made_by, case.name, run, graph, hashlib.sha256(repr(arrivals.counts).encode()).hexdigest()))
     kept = work / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
     if kept.is_file():
         told = json.loads(kept.read_text())
@@ -334,10 +347,10 @@ def minutes_kept(found: Sequence[float], with_all: Sequence[float], target: floa
 def report(found: Sequence[Found]) -> str:
     """Everything in Markdown: the curves of each subject, what the lines of all series together say, and the errors."""
     names = {case.name: case for case in CASES}
-    whole = [one for one in found if names[one.case].full]
+    whole = [one for one in found if names[one.case].models]
     line = [one for one in found if names[one.case].subject == "line"]
     parts = [
-        _means("The line, means of the series on which everything was swept", whole),
+        _means("The line, means of the series on which the dear models ran too", whole),
         _at_equal("The line on all its series, beside PA-SPS that knows what comes and decides once a second", line),
         _at_equal("The other topologies, likewise", [one for one in found if names[one.case].subject != "line"]),
         _kept(found),
@@ -547,7 +560,7 @@ def _make(wanted: argparse.Namespace, jobs: Sequence[tuple[Case, Run]]) -> list[
     wanted.work.mkdir(parents=True, exist_ok=True)
     began, found = time.perf_counter(), []
     with multiprocessing.get_context("spawn").Pool(wanted.processes) as pool:
-        for number, result in enumerate(pool.imap(partial(one, wanted.data, wanted.work), jobs), 1):
+        for number, result in enumerate(pool.imap(partial(one, wanted.data, wanted.work, code()), jobs), 1):
             found.append(result)
             sys.stderr.write(
                 f"{time.perf_counter() - began:5.0f} s  {number} of {len(jobs)}  {result.case}: {result.line} at {result.aim:g}\n"
