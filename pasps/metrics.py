@@ -1,10 +1,16 @@
-"""What is counted, and what users read of it: cumulative, exact, mergeable. Standard library only."""
+"""What is counted, and what users read of it: cumulative, exact, mergeable.
+
+What there is of each component, edge and replica is made several times a second for all of them: those are structs, made in a
+tenth of a frozen dataclass's time.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 _PER_OCTAVE = 16  # bucket edges 4.4% apart
 _FLOOR = 1e-7
@@ -143,8 +149,7 @@ def blocks_text(*, is_spout: bool) -> str:
     return f"its calls wait instead of computing, and all else in their workers waits with them; {cure}"
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeStats:
+class EdgeStats(Struct, frozen=True, gc=False):
     """One subscription seen from its receiver."""
 
     source: str
@@ -153,8 +158,7 @@ class EdgeStats:
     executed: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaStats:
+class ReplicaStats(Struct, frozen=True, gc=False):
     """One replica since the topology started, all incarnations of its workers together."""
 
     replica: int
@@ -169,8 +173,7 @@ class ReplicaStats:
     kept: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentStats:
+class ComponentStats(Struct, frozen=True):
     """One component since the topology started.
 
     `queued` counts what was received or is on the way and not executed; `execute_seconds` is the mean for one tuple. `kept` counts

@@ -13,8 +13,7 @@ from pasps.metrics import Stats
 SCHEMA = "pasps.sample/1"
 
 
-@dataclass(frozen=True, slots=True)
-class BoltSample:
+class BoltSample(msgspec.Struct, frozen=True, gc=False):
     """One bolt: cumulative `executed` and `seconds`, the others as they were. DRAINING replicas are not among the active."""
 
     active: int

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from pasps.activation import moves, with_active
 from pasps.control.decision_log import Act, Outcome, Record, Restarted
 from pasps.control.forecaster import NONE
@@ -108,7 +110,7 @@ class ModelSource:
         stats, ordered = self._model.stats(), self._orders.ordered
         if not ordered:
             return stats
-        asked = {name: replace(stats.components[name], active=count) for name, count in ordered.items()}
+        asked = {name: structs.replace(stats.components[name], active=count) for name, count in ordered.items()}
         return replace(stats, components={**stats.components, **asked})
 
     def machine(self) -> Machine:
