@@ -7,23 +7,16 @@ not run again.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import shlex
-import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from benchmarks.elasticity.artefacts import save
-from benchmarks.elasticity.comparison import SETTLE_SECONDS, Comparison, Turn, turns_of
-from benchmarks.elasticity.outcomes import Result
+from benchmarks.elasticity.comparison import Comparison, Turn, turns_of
+from benchmarks.elasticity.making import Job, interrupt_on_sigterm, make, seconds_for, span, tell_interrupted
 from benchmarks.elasticity.plans import TARGETS, RunPlan, Setup, chosen, run_plans
 from benchmarks.elasticity.result_table import result_table, verdict_text
 from benchmarks.elasticity.traces import SMOOTHED_OVER, Wish, prepare, read_trace
@@ -32,8 +25,6 @@ from pasps.errors import InvalidError
 
 _QUICK_ROWS, _QUICK_ROW_SECONDS, _QUICK_INTERVAL_SECONDS = 60, 0.25, 2.0
 _QUICK_RUNS = ("static-8", "pa-sps-basic", "pasps-0.9")
-_START_SECONDS = 5.0
-"""About what a run takes beside its trace."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,14 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list or options.dry_run:
         _tell(comparison, wanted, missing, commands=options.dry_run)
         return 0
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_on_sigterm()
     try:
-        failed = _make(comparison, missing) if options.beside == 1 else _make_beside(comparison, missing, options.beside)
+        results = make([Job(comparison, turn) for turn in missing], options.beside)
     except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on with the run that was under way", file=sys.stderr)
-        return 130
+        return tell_interrupted()
     _report(comparison, plans, options)
-    return 1 if failed else 0
+    return 1 if any(result.problem for result in results) else 0
 
 
 def _comparison(options: argparse.Namespace) -> tuple[Comparison, list[RunPlan]]:
@@ -89,70 +79,11 @@ def _tell(comparison: Comparison, wanted: Sequence[Turn], missing: Sequence[Turn
     print(f"trace   {prepared.name}: {len(prepared.counts)} rows from {prepared.first_row} on, {prepared.row_seconds:g} s each")
     print(f"input   {prepared.events:,} events, at most {prepared.peak_rate:,.0f}/s; variation {prepared.variation:.1f} pools")
     print(f"work    {comparison.directory}")
-    print(f"left    {_span(_left(comparison, len(missing)))}")
+    print(f"left    {span(seconds_for([Job(comparison, turn) for turn in missing]))}")
     for turn in wanted:
         print(f"{'to do' if turn in missing else 'done':6}  {turn.name}")
         if commands and turn in missing:
             print(f"        {shlex.join(comparison.command(turn))}")
-
-
-def _make(comparison: Comparison, missing: Sequence[Turn]) -> int:
-    """Run what is missing; how many failed."""
-    failed = 0
-    for number, turn in enumerate(missing):
-        left = _left(comparison, len(missing) - number)
-        line = f"[{number + 1}/{len(missing)}] {turn.name}"
-        _say(f"{line}: {_span(left)} to go")
-        result = comparison.make(turn, partial(_progress, line, left))
-        failed += bool(result.problem)
-        _say(f"{line}: {_outcome(result)}")
-    return failed
-
-
-def _make_beside(comparison: Comparison, missing: Sequence[Turn], count: int) -> int:
-    """The same with so many at a time: what else goes on is then the same for all that are compared."""
-    failed, stopped = 0, threading.Event()
-    _say(f"{len(missing)} runs, {count} at a time: {_span(_left(comparison, math.ceil(len(missing) / count)))} to go")
-
-    def make(turn: Turn) -> Result:
-        return comparison.make(turn, lambda seconds: None, stopped.is_set)
-
-    with ThreadPoolExecutor(count) as pool:
-        try:
-            for number, (turn, result) in enumerate(zip(missing, pool.map(make, missing), strict=True), 1):
-                failed += bool(result.problem)
-                _say(f"[{number}/{len(missing)}] {turn.name}: {_outcome(result)}")
-        except BaseException:
-            stopped.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    return failed
-
-
-def _outcome(result: Result) -> str:
-    numbers = result.numbers
-    if numbers is None:
-        return f"FAILED, {result.problem}"
-    saved, mean = numbers.saved or 0.0, (numbers.mean or 0.0) * 1000
-    return f"saved {saved:.1%}, mean latency {mean:,.0f} ms, processed {numbers.processed:.2%}, after {result.seconds:g} s"
-
-
-def _left(comparison: Comparison, runs: int) -> float:
-    return runs * (comparison.prepared.seconds + SETTLE_SECONDS + _START_SECONDS)
-
-
-def _progress(line: str, left: float, seconds: float) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}: {seconds:.0f} s, {_span(max(0.0, left - seconds))} to go", end="", file=sys.stderr, flush=True)
-
-
-def _say(line: str) -> None:
-    print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
-
-
-def _span(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _report(comparison: Comparison, plans: Sequence[RunPlan], options: argparse.Namespace) -> None:
@@ -169,10 +100,6 @@ def _report(comparison: Comparison, plans: Sequence[RunPlan], options: argparse.
     if options.save and rows:
         for path in save(comparison, plans, options.repeat, options.draw, options.save, options.title):
             print(f"written: {path}")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from benchmarks.elasticity.traces import Prepared, write_trace
 from benchmarks.elasticity.verdict import Row
 from benchmarks.machine import machine
 from benchmarks.process_tree import idle_percent
+from pasps.control.et_file import EtFile, OperatorTimes, et_path, write_execution_times
 from pasps.errors import InvalidError
 
 SETTLE_SECONDS = 2.0
@@ -59,7 +60,12 @@ class Comparison:
     def parameters(self, plan: RunPlan) -> dict[str, object]:
         """All that a run's numbers depend on; the code and the machine are written down beside it."""
         prepared, setup = self.prepared, self.setup
+        # what is usual is not written down, so that what was measured before there was anything else counts on
+        special: dict[str, object] = {} if plan.topology is None else {"topology": plan.topology.name}
+        if plan.benchmark:
+            special["benchmark"] = dict(plan.benchmark)
         return {
+            **special,
             "trace": prepared.name,
             "first_row": prepared.first_row,
             "rows": len(prepared.counts),
@@ -85,15 +91,30 @@ class Comparison:
         files = {"trace.file": str(self.directory / "trace.csv"), "line.counts.dir": str(place / "ids")}
         options = {**self.setup.options(), **turn.plan.options, **files}
         at_start = dict.fromkeys(LINE_BOLTS, turn.plan.at_start)
-        return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start, self.topology))
+        return command_of(Order(place / "run", self.seconds, self.setup.workers, options, at_start, self._file(turn)))
 
-    def make(self, turn: Turn, progress: Callable[[float], None], stopped: Callable[[], bool] = lambda: False) -> Result:
-        """Run it anew; blocks until it is over, or `stopped`. What an interrupted run left is removed first."""
-        place = self.place(turn)
+    def _file(self, turn: Turn) -> Path:
+        """The topology's: where a benchmark belongs beside it, a copy of the run's own."""
+        file = turn.plan.topology or self.topology
+        return self.place(turn) / file.name if turn.plan.benchmark else file
+
+    def lay_out(self, turn: Turn) -> None:
+        """All that a run reads. What an interrupted one left is removed first."""
+        plan, place = turn.plan, self.place(turn)
         if place.exists():
             shutil.rmtree(place)
         (place / "ids").mkdir(parents=True)
         write_trace(self.prepared, self.directory / "trace.csv")
+        if plan.benchmark:
+            file = self._file(turn)
+            shutil.copyfile(plan.topology or self.topology, file)
+            times = {bolt: OperatorTimes(seconds, "thread", source=None) for bolt, seconds in plan.benchmark.items()}
+            write_execution_times(et_path(file), EtFile(file.stem, times))
+
+    def make(self, turn: Turn, progress: Callable[[float], None], stopped: Callable[[], bool] = lambda: False) -> Result:
+        """Run it anew; blocks until it is over, or `stopped`."""
+        place = self.place(turn)
+        self.lay_out(turn)
         idle = idle_percent(SETTLE_SECONDS)
         ending = run(self.command(turn), place, self.seconds, progress, stopped)
         result = self._result(turn, ending, idle)
@@ -102,11 +123,12 @@ class Comparison:
 
     def _result(self, turn: Turn, ending: Ending, idle: float) -> Result:
         place = self.place(turn)
-        problem, numbers = problem_of(ending, (place / "stderr.txt").read_text(errors="replace")), None
+        tracked = turn.plan.tracked
+        problem, numbers = problem_of(ending, (place / "stderr.txt").read_text(errors="replace"), tracked=tracked), None
         if not problem:
             try:
                 interval = self.setup.interval_seconds
-                numbers = numbers_of(place / "run", place / "ids", self.prepared.events, interval, ending.cores_used)
+                numbers = numbers_of(place / "run", place / "ids", self.prepared.events, interval, ending.cores_used, tracked=tracked)
             except InvalidError as error:
                 problem = str(error)
         about = {**machine(), **_versions(), "idle_before": round(idle, 1)}

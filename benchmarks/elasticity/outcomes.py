@@ -61,8 +61,8 @@ class Result:
     problem: str = ""
 
 
-def numbers_of(run_directory: Path, ids: Path, events: int, interval_seconds: float, cores_used: float) -> Numbers:
-    """From a run's files.
+def numbers_of(run_directory: Path, ids: Path, events: int, interval_seconds: float, cores_used: float, *, tracked: bool = True) -> Numbers:
+    """From a run's files. Of a run that was not `tracked` no latency is known.
 
     Raises:
         InvalidError: it left no samples.
@@ -72,13 +72,17 @@ def numbers_of(run_directory: Path, ids: Path, events: int, interval_seconds: fl
     samples = list(files.samples)
     if not samples:
         raise InvalidError(f"{run_directory}: there is no sample in it")
-    measures = measures_of(samples, files.records, interval_seconds, lost_of(samples[-1], counts), counts.again)
+    measures = measures_of(samples, files.records, interval_seconds, lost_of(samples[-1], counts, tracked=tracked), counts.again)
     return _numbers(measures, counts, cores_used)
 
 
-def lost_of(last: Sample, counts: IdCounts) -> int:
-    """Events that were acked and did not come to the end; one that is still under way is unfinished, and not lost."""
-    return max(0, min(last.acked, counts.events) - counts.seen)
+def lost_of(last: Sample, counts: IdCounts, *, tracked: bool = True) -> int:
+    """Events that were acked and did not come to the end; one that is still under way is unfinished, and not lost.
+
+    Where nothing is `tracked`: that were emitted, did not come to the end, and wait nowhere.
+    """
+    gone = last.acked if tracked else last.emitted - sum(bolt.queued for bolt in last.bolts.values())
+    return max(0, min(gone, counts.events) - counts.seen)
 
 
 def _numbers(measures: Measures, counts: IdCounts, cores_used: float) -> Numbers:
@@ -104,12 +108,13 @@ def _numbers(measures: Measures, counts: IdCounts, cores_used: float) -> Numbers
     )
 
 
-def problem_of(ending: Ending, log: str) -> str:
-    """Why a run is no result; nothing when it ended in order, with tuples left or not."""
+def problem_of(ending: Ending, log: str, *, tracked: bool = True) -> str:
+    """Why a run is no result; nothing when it ended in order, with tuples left or not. What was not `tracked` may have been lost too."""
     tail = " | ".join(log.strip().splitlines()[-3:])
     if ending.problem:
         return f"{ending.problem}: {tail}"
-    return "" if ending.exit_code in (exit_codes.OK, exit_codes.LEFT_OVER) else f"exit code {ending.exit_code}: {tail}"
+    usable = (exit_codes.OK, exit_codes.LEFT_OVER) if tracked else (exit_codes.OK, exit_codes.LEFT_OVER, exit_codes.FAILED)
+    return "" if ending.exit_code in usable else f"exit code {ending.exit_code}: {tail}"
 
 
 def mean_numbers(several: Sequence[Numbers]) -> Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 PREDICTORS = ("basic", "lr", "fft", "ann", "rf")
 STATIC = (8, 4, 1)
@@ -15,6 +16,8 @@ LINE_BOLTS = ("first", "second", "third", "last")
 """As the line has them."""
 AT_START = 4
 """Active replicas of every bolt before the first decision; a static run has its own from the start."""
+ACKERS = "topology.acker.executors"
+"""0: nothing is tracked."""
 _PENDING_SHARE = 0.8
 _QUEUE = 100_000
 
@@ -64,12 +67,23 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One run: its name, which is that of its directory too, the policy it belongs to, its options, and replicas at the start."""
+    """One run: its name, which is that of its directory too, the policy it belongs to, its options, and replicas at the start.
+
+    `topology`: the file that it runs, where that is not its comparison's. `benchmark`: et_i in seconds by bolt, as who decides is told
+    before it starts; nothing: they are measured in the run alone.
+    """
 
     name: str
     policy: str
     options: Mapping[str, str]
     at_start: int = AT_START
+    topology: Path | None = None
+    benchmark: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def tracked(self) -> bool:
+        """Whether its events are: what is lost on its way comes again, and latency is known."""
+        return self.options.get(ACKERS) != "0"
 
 
 def run_plans(setup: Setup, targets: Sequence[float] = TARGETS) -> list[RunPlan]:

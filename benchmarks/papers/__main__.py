@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from benchmarks.data_folder import NO_FOLDER, add_data
+from benchmarks.elasticity.making import interrupt_on_sigterm, tell_interrupted
 from benchmarks.machine import machine
 from benchmarks.papers import ahead, bgelasor, dabs, live, pa_sps, presps, thesis
 from benchmarks.papers.curves import MissingError
@@ -39,7 +40,7 @@ ALL = "all"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make and print; exit code 2 when something that is needed cannot be had, 1 when a live run came to nothing."""
+    """Make and print; exit code 2 when something that is needed cannot be had, 1 when a live run came to nothing, 130 after Ctrl-C."""
     wanted = _parser().parse_args(arguments)
     if wanted.list:
         width = max(map(len, EXPERIMENTS))
@@ -50,8 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if wanted.data is None:
             raise MissingError(NO_FOLDER)
         if wanted.live:
-            tables = list(live.INPUTS) if ALL in wanted.tables else chosen
-            return 0 if live.made(tables, wanted.data, wanted.cache / "live", wanted.seconds) else 1
+            return _live(wanted, chosen)
+        if wanted.only or wanted.beside != 1:
+            raise MissingError("--only and --beside are of live runs: give --live too, or leave them out")
         lab = Laboratory(wanted.data, wanted.cache, wanted.processes, wanted.seeds)
         reports = {name: _said(EXPERIMENTS[name].make(lab), wanted.figure, alone=wanted.ours_alone) for name in chosen}
     except MissingError as error:
@@ -62,6 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = {"machine": machine(), "verdicts": {name: report.verdicts for name, report in reports.items()}}
         wanted.json.write_text(json.dumps(content, indent=1) + "\n")
     return 0
+
+
+def _live(wanted: argparse.Namespace, chosen: Sequence[str]) -> int:
+    tables = list(live.TABLES) if ALL in wanted.tables else chosen
+    interrupt_on_sigterm()
+    try:
+        return 0 if live.made(tables, wanted.data, wanted.cache / "live", wanted.seconds, wanted.only, wanted.beside) else 1
+    except KeyboardInterrupt:
+        return tell_interrupted()
 
 
 def chosen_of(tables: Sequence[str]) -> list[str]:
@@ -101,12 +112,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--cache", type=Path, default=cache, metavar="DIR", help=f"where each run is kept as JSON (default: {cache})")
     add("--processes", type=int, default=2, metavar="N", help="so many runs at a time (default: 2)")
     add("--seeds", type=int, default=5, metavar="N", help="repetitions of what is random in a training (default: 5)")
-    add("--live", action="store_true", help="run what fits in real time, scaled to two cores: " + ", ".join(live.INPUTS))
+    add("--live", action="store_true", help="run what fits in real time, scaled to two cores: " + ", ".join(live.TABLES))
     add("--seconds", type=int, default=live.SECONDS, metavar="S", help="of each live run (default: %(default)s)")
+    add("--only", type=_words, default=[], metavar="A,B", help="some of the live runs: a name, or all that begin so, as pa-sps")
+    add("--beside", type=int, default=1, metavar="N", help="so many live runs at a time, of which each must leave cores for the others")
     add("--figure", type=Path, metavar="DIR", help="draw our curves over the published ones, as PNGs there")
     add("--ours-alone", action="store_true", help="with --figure: without the published ones, whose licence allows no new drawing of them")
     add("--json", type=Path, metavar="FILE", help="all verdicts")
     return parser
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
 
 
 if __name__ == "__main__":

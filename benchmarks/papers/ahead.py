@@ -10,7 +10,7 @@ from benchmarks.papers import dabs, thesis
 from benchmarks.papers.applications import APPLICATIONS
 from benchmarks.papers.curves import INPUT, drawn_start, read_figure
 from benchmarks.papers.inputs import read_rows
-from benchmarks.papers.pa_sps import DATASETS, Dataset, complex_runs, linear_start, other_runs, run_of, storm_runs
+from benchmarks.papers.pa_sps import DATASETS, Dataset, complex_runs, linear_start, model_runs, other_runs, storm_runs
 from benchmarks.papers.report import Experiment, Report
 from benchmarks.papers.runs import Course, Laboratory, Run
 from benchmarks.report import markdown
@@ -60,7 +60,7 @@ def best(system: Course, offers: Sequence[Offer], over: float) -> Offer | None:
 
 def _dataset(dataset: Dataset, lab: Laboratory) -> Contest:
     start = drawn_start(read_figure(lab.data, f"{dataset.figure}-Replicas")[INPUT], read_rows(lab.data, dataset.trace))
-    runs = {f"PA-SPS {model}": run_of(dataset.trace, model, start) for model in dataset.rows}
+    runs = {f"PA-SPS {model}": run for model, run in model_runs(dataset, start).items()}
     if dataset.trace == "sbac":
         others = {**other_runs(start), **storm_runs(start)}
         runs |= {name: run for name, run in others.items() if name != "PA-SPS"}

@@ -126,6 +126,8 @@ DATASETS = (
     ),
 )
 
+OVER = 32
+"""r_over of Tables 3 and 4."""
 STORM = {
     "PA-SPS": Printed(0.475, 0.071, 1.000, 355.490),
     "r=1": Printed(0.875, 0.515, 0.331, 196962.950),
@@ -233,6 +235,11 @@ def as_run(dataset: Dataset, run: Run) -> Run:
 def run_of(trace: str, model: str, start: int) -> Run:
     """PA-SPS as it was published, with that model."""
     return Run(trace, "pa-sps", MODELS[model], PUBLISHED, start)
+
+
+def model_runs(dataset: Dataset, start: int) -> dict[str, Run]:
+    """All models of a table, begun at the same second."""
+    return {model: run_of(dataset.trace, model, start) for model in dataset.rows}
 
 
 def models_table(dataset: Dataset, lab: Laboratory) -> Report:
@@ -349,11 +356,11 @@ def systems_table(title: str, printed: Mapping[str, Printed], runs: Mapping[str,
 
 
 def _storm(lab: Laboratory) -> Report:
-    return systems_table("PA-SPS, Table 3: against Storm", STORM, storm_runs(linear_start(lab)), 32, lab)
+    return systems_table("PA-SPS, Table 3: against Storm", STORM, storm_runs(linear_start(lab)), OVER, lab)
 
 
 def _others(lab: Laboratory) -> Report:
-    return systems_table("PA-SPS, Table 4: against other systems", OTHERS, other_runs(linear_start(lab)), 32, lab)
+    return systems_table("PA-SPS, Table 4: against other systems", OTHERS, other_runs(linear_start(lab)), OVER, lab)
 
 
 def _complex(lab: Laboratory) -> Report:

@@ -64,6 +64,18 @@ def test_lost_is_what_was_acked_and_never_came_but_not_what_is_under_way() -> No
     assert lost_of(sample(9, due=10, acked=7), count_ids(range(8), 10)) == 0
 
 
+def test_lost_of_what_nobody_tracks_is_what_was_emitted_and_neither_came_nor_waits() -> None:
+    untracked = replace(sample(9, due=10, acked=0), emitted=9)
+    assert lost_of(untracked, count_ids(range(7), 10), tracked=False) == 2
+    waiting = replace(untracked, bolts={bolt: replace(each, queued=2) for bolt, each in list(untracked.bolts.items())[:1]})
+    assert lost_of(waiting, count_ids(range(7), 10), tracked=False) == 0
+
+
+def test_a_run_that_lost_what_nobody_tracked_is_a_result() -> None:
+    assert problem_of(Ending(5, 9, 0.5, 90, ""), "", tracked=False) == ""
+    assert problem_of(Ending(1, 9, 0.5, 90, ""), "", tracked=False) == "exit code 1: "
+
+
 def test_the_numbers_of_a_run_come_from_its_files(tmp_path: Path) -> None:
     samples = [sample(float(second), second * 10, second * 10 - 5) for second in range(1, 11)]
     run, ids = leave_run(tmp_path, samples, [*range(95), 3])
