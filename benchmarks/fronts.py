@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from benchmarks.data_folder import NO_FOLDER, add_data
+from benchmarks.elasticity.minutes import minutely, minutes_kept
 from benchmarks.elasticity.verdict import latency_at
 from benchmarks.forecasting.series import SeriesError, read, split
 from benchmarks.machine import machine
@@ -36,7 +37,6 @@ from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
 from pasps.control.situation import BoltShape, PolicySettings, TopologyShape
-from pasps.metrics import Histogram
 from pasps.report.decided import Ahead, decided
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import CLAIRVOYANT
@@ -270,7 +270,7 @@ def _simulated(case: Case, run: Run, graph: Graph, arrivals: Arrivals) -> Found:
         mase,
         short,
         idle,
-        None if target is None else minutes_kept(minutely(latencies), minutely(_with_all(graph, arrivals)), target),
+        None if target is None else minutes_kept(minutely(latencies, ROWS), minutely(_with_all(graph, arrivals), ROWS), target),
     )
 
 
@@ -308,24 +308,6 @@ def against_who_knows(graph: Graph, arrivals: Arrivals, result: Simulated) -> tu
             need = min(bolt.pool, max(1, rounded_up(work)))
             needed, short, idle = needed + need, short + max(0, need - have[bolt.id]), idle + max(0, have[bolt.id] - need)
     return short / needed, idle / needed
-
-
-def minutely(latencies: Sequence[tuple[float, Mapping[int, int]]]) -> list[float]:
-    """p95 of each whole minute of the trace; `latencies` are a running histogram's buckets by uptime."""
-    before = Histogram()
-    found: list[float] = []
-    for uptime, buckets in latencies:
-        if 60.0 * (len(found) + 1) <= uptime <= ROWS + 1.0:
-            now = Histogram(buckets)
-            before, spent = now, now.since(before)
-            found.append(spent.quantile(0.95))
-    return found
-
-
-def minutes_kept(found: Sequence[float], with_all: Sequence[float], target: float) -> tuple[int, int]:
-    """In how many minutes p95 was within `target`, of those in which it is with the whole pools."""
-    carried = [p95 for p95, best in zip(found, with_all, strict=False) if best <= target]
-    return sum(p95 <= target for p95 in carried), len(carried)
 
 
 # ---- what it says

@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.elasticity.minutes import minutes_kept, minutes_of
 from benchmarks.elasticity.one_run import LINE, Ending, Order, command_of, run
 from benchmarks.elasticity.outcomes import Numbers, Result, finished, margins_of, mean_numbers, numbers_of, problem_of, write_result
 from benchmarks.elasticity.plans import LINE_BOLTS, RunPlan, Setup
 from benchmarks.elasticity.traces import Prepared, write_trace
-from benchmarks.elasticity.verdict import Row
+from benchmarks.elasticity.verdict import STEADY, Row
 from benchmarks.machine import machine
 from benchmarks.process_tree import idle_percent
 from pasps.errors import InvalidError
+from pasps.report.run_files import RunFiles
 
 SETTLE_SECONDS = 2.0
 """Between two runs; how idle the machine is meanwhile is written down."""
@@ -103,16 +105,18 @@ class Comparison:
     def _result(self, turn: Turn, ending: Ending, idle: float) -> Result:
         place = self.place(turn)
         problem, numbers = problem_of(ending, (place / "stderr.txt").read_text(errors="replace")), None
+        minutes: tuple[float, ...] = ()
         if not problem:
             try:
                 interval = self.setup.interval_seconds
                 numbers = numbers_of(place / "run", place / "ids", self.prepared.events, interval, ending.cores_used)
+                minutes = tuple(minutes_of(list(RunFiles(place / "run").samples), self.prepared))
             except InvalidError as error:
                 problem = str(error)
         about = {**machine(), **_versions(), "idle_before": round(idle, 1)}
         date = datetime.now(UTC).isoformat(timespec="seconds")
         parameters, plan = self.parameters(turn.plan), turn.plan
-        return Result(plan.name, plan.policy, parameters, about, date, ending.seconds, ending.exit_code, numbers, problem)
+        return Result(plan.name, plan.policy, parameters, about, date, ending.seconds, ending.exit_code, numbers, problem, minutes)
 
     def rows(self, plans: Sequence[RunPlan], repeats: int) -> list[Row]:
         """What there is so far."""
@@ -120,8 +124,23 @@ class Comparison:
         for plan in plans:
             several = list(self._numbers(plan, repeats))
             if several:
-                found.append(Row(plan.name, plan.policy, mean_numbers(several), len(several), margins_of(several)))
+                kept = None if plan.latency_target is None else self._kept(plan, plan.latency_target, plans, repeats)
+                numbers, margins = mean_numbers(several), margins_of(several)
+                row = Row(plan.name, plan.policy, numbers, len(several), margins, plan.kind, plan.detail, plan.latency_target, kept)
+                found.append(row)
         return found
+
+    def _kept(self, plan: RunPlan, target: float, plans: Sequence[RunPlan], repeats: int) -> tuple[int, int] | None:
+        """Over all rounds that have a run with the whole pools to compare with; None: no round has, or no whole minute."""
+        steady = next((plan for plan in plans if plan.name == STEADY), None)
+        if steady is None:
+            return None
+        found = []
+        for round in range(repeats):
+            ours, theirs = self.result(Turn(plan, round)), self.result(Turn(steady, round))
+            if ours is not None and theirs is not None and ours.minutes and theirs.minutes:
+                found.append(minutes_kept(ours.minutes, theirs.minutes, target))
+        return (sum(kept for kept, _ in found), sum(carried for _, carried in found)) if found else None
 
     def commits(self, plans: Sequence[RunPlan], repeats: int) -> list[str]:
         """The commits that the rows were measured at: more than one when a comparison was gone on with after a change."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from itertools import pairwise
-from statistics import median
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from benchmarks.elasticity.traces import Prepared
+from benchmarks.elasticity.traces import Prepared, in_the_trace
 from benchmarks.elasticity.verdict import STEADY, Row
 from pasps.control.run_log import Sample
 from pasps.report.canvas import (
@@ -29,7 +26,6 @@ from pasps.report.canvas import (
     pool_axis,
     seconds_axis,
 )
-from pasps.spouts.trace import Trace
 
 _COLOURS = {"static": QUIET, "presps": ORANGE, "pa-sps": VERMILION, "pasps": BLUE}
 _MARKS = {"static": "s", "presps": "D", "pa-sps": "^", "pasps": "o"}
@@ -122,15 +118,3 @@ def replicas_over_time(title: str, trace: Prepared, runs: Mapping[str, Sequence[
         pool_axis(axes, sum(bolt.pool for bolt in samples[-1].bolts.values()))
         sheet.name_lines(axes, [(active[-1], name, BLUE)])
     return sheet.png()
-
-
-def in_the_trace(samples: Sequence[Sample], trace: Prepared) -> list[float]:
-    """When each sample of a run was taken, in seconds since its trace began.
-
-    Uptimes are no such time: how long a run takes from its start until its spout begins differs from run to run. What was due when
-    a sample was taken tells where in the trace that was, if something had become due since the sample before.
-    """
-    due_at = Trace(trace.counts, Fraction(trace.row_seconds), Fraction(1)).times
-    moving = [after for before, after in pairwise(samples) if before.due < after.due < trace.events]
-    began = median([sample.uptime - due_at((sample.due - 1,))[0] for sample in moving] or [samples[0].uptime])
-    return [sample.uptime - began for sample in samples]

@@ -6,6 +6,8 @@ save, straight from one to the next. It is judged at what the other policy saves
 - within the curve: the curve's latency there must be lower;
 - less than the curve's first point saves: that point's latency must be lower, for it saves more as well;
 - more than its last point saves: not reached, however low the last point's latency is, for nothing of `pasps` saves as much.
+
+Runs that find their utilisation themselves, for a latency that is to be kept, are no points of the curve.
 """
 
 from __future__ import annotations
@@ -32,6 +34,17 @@ class Row:
     repeats: int = 1
     margins: Mapping[str, float] = field(default_factory=dict)
     """Half of the 95% interval of a mean, of those that have one."""
+    kind: str = ""
+    detail: str = ""
+    """What it is, in words: a detail of a kind."""
+    latency_target: float | None = None
+    kept: tuple[int, int] | None = None
+    """Minutes in which p95 was within `latency_target`, of those in which it was in the run of `STEADY` of the same round."""
+
+    @property
+    def words(self) -> str:
+        """All of it, for people; the name where nobody said more."""
+        return f"{self.kind}, {self.detail}" if self.kind else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,7 @@ class Verdict:
 
 def verdict_of(rows: Sequence[Row]) -> Verdict:
     """Judge a comparison."""
-    curve = sorted(point for row in rows if row.policy == _OURS and (point := _point(row)) is not None)
+    curve = curve_of(rows)
     judged = [
         Judged(row.name, *point, latency_at(curve, point[0]))
         for row in rows
@@ -79,6 +92,12 @@ def verdict_of(rows: Sequence[Row]) -> Verdict:
     ratios = {row.name: row.numbers.mean / steady for row in ours if steady and row.numbers.mean is not None}
     incomplete = tuple(row.name for row in ours if row.numbers.processed < 1 or row.numbers.lost)
     return Verdict(tuple(row.name for row in ours), tuple(judged), ratios, incomplete)
+
+
+def curve_of(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """What `pasps` saves and its mean latency, over its target utilisation."""
+    swept = [row for row in rows if row.policy == _OURS and row.latency_target is None]
+    return sorted(point for row in swept if (point := _point(row)) is not None)
 
 
 def latency_at(curve: Sequence[tuple[float, float]], saved: float) -> float | None:

@@ -25,18 +25,18 @@ def names(plans: list[RunPlan]) -> list[str]:
     return [plan.name for plan in plans]
 
 
-def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Numbers = NUMBERS) -> None:
-    place = comparison.place(turn)
+def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Numbers = NUMBERS, minutes: tuple[float, ...] = ()) -> None:
+    place, plan = comparison.place(turn), turn.plan
     place.mkdir(parents=True)
-    parameters = comparison.parameters(turn.plan)
-    write_result(Result(turn.plan.name, turn.plan.policy, parameters, {}, "", 1.0, 0, None if problem else numbers, problem), place)
+    parameters = comparison.parameters(plan)
+    write_result(Result(plan.name, plan.policy, parameters, {}, "", 1.0, 0, None if problem else numbers, problem, minutes), place)
 
 
 def test_static_runs_come_first_and_ours_last() -> None:
     assert names(run_plans(Setup(), (0.6, 1.0))) == [
         *("static-8", "static-4", "static-1", "presps"),
         *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s"),
-        *("pasps-0.6", "pasps-1"),
+        *("pasps-0.6", "pasps-1", "pasps-latency-0.2", "pasps-latency-0.5"),
     ]
 
 
@@ -64,7 +64,9 @@ def test_the_peak_needs_the_whole_pool_and_no_tuple_times_out_for_waiting() -> N
 
 def test_runs_are_chosen_by_name_or_by_its_beginning() -> None:
     plans = run_plans(Setup(), (0.6, 1.0))
-    assert names(chosen(plans, ["presps", "pasps"])) == ["presps", "pasps-0.6", "pasps-1"]
+    assert names(chosen(plans, ["presps", "pasps-0.6", "pasps-1"])) == ["presps", "pasps-0.6", "pasps-1"]
+    assert names(chosen(plans, ["pasps-latency"])) == ["pasps-latency-0.2", "pasps-latency-0.5"]
+    assert len(chosen(plans, ["pasps"])) == 4
     assert chosen(plans, []) == plans
     with pytest.raises(ValueError, match="no run 'pas'; there are static-8"):
         chosen(plans, ["pas"])
@@ -115,6 +117,34 @@ def test_a_mean_of_several_has_its_interval_and_one_run_has_none(tmp_path: Path)
     assert "200 ± 248" in result_table("wc", [several])
     assert single.margins == {}
     assert "±" not in result_table("wc", [single])
+
+
+def test_who_keeps_a_latency_finds_the_utilisation_itself_and_is_told_nothing_else() -> None:
+    plan = run_plans(Setup(), (), (0.35,))[-1]
+    assert plan.options["pasps.policy.options.latency_target"] == "0.35"
+    assert "pasps.target.utilisation" not in plan.options
+
+
+def test_a_kept_latency_is_counted_in_minutes_in_which_the_whole_pools_of_the_same_round_keep_it(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path), run_plans(Setup(), (), (0.2,))
+    static, ours = plans[0], plans[-1]
+    leave(comparison, Turn(static, 0), minutes=(0.1, 0.3, 0.1))
+    leave(comparison, Turn(static, 1), minutes=(0.1, 0.1, float("nan")))
+    for round, minutes in enumerate(((0.1, 0.1, 0.21), (0.1, 0.19, 0.1), (9.0, 9.0, 9.0))):
+        leave(comparison, Turn(ours, round), minutes=minutes)
+    first, last = comparison.rows(plans, 3)
+    assert (first.kept, last.kept) == (None, (3, 4))  # there is no third round of the whole pools
+    assert "| 3 of 4 " in result_table("wc", [first, last])
+    assert "minutes" not in result_table("wc", [first])
+
+
+def test_nobody_can_tell_how_long_a_latency_was_kept_without_the_whole_pools_or_a_whole_minute(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path), run_plans(Setup(), (), (0.2,))
+    leave(comparison, Turn(plans[-1], 0), minutes=(0.1,))
+    assert comparison.rows(plans, 1)[0].kept is None
+    leave(comparison, Turn(plans[0], 0))
+    assert comparison.rows(plans, 1)[-1].kept is None
+    assert comparison.rows(plans[1:], 1)[-1].kept is None
 
 
 def test_a_command_has_the_trace_the_bound_and_a_place_for_the_ids(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from benchmarks.elasticity.drawings import in_the_trace, label_offsets, latency_against_saved, replicas_over_time
+from benchmarks.elasticity.drawings import label_offsets, latency_against_saved, replicas_over_time
 from benchmarks.elasticity.outcomes import Numbers
-from benchmarks.elasticity.traces import Prepared
+from benchmarks.elasticity.traces import Prepared, in_the_trace
 from benchmarks.elasticity.verdict import Row
 from pasps.control.run_log import BoltSample, Sample
 from pasps.spouts.trace import Trace

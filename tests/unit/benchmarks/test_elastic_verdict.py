@@ -64,6 +64,13 @@ def test_without_both_sides_there_is_no_verdict(rows: list[Row]) -> None:
     assert verdict_text(verdict).startswith("No verdict")
 
 
+def test_who_finds_the_utilisation_itself_is_no_point_of_the_curve() -> None:
+    keeps = replace(row("pasps-latency-0.2", 0.3, 9.0), latency_target=0.2)
+    verdict = verdict_of([*OURS, keeps, row("presps", 0.3, 0.2)])
+    assert [one.curve for one in verdict.judged] == [pytest.approx(0.15)]
+    assert "pasps-latency-0.2" in verdict.runs
+
+
 def test_the_verdict_says_which_point_and_why() -> None:
     text = verdict_text(verdict_of([*OURS, row("presps", 0.3, 0.2), row("pa-sps-ann", 0.6, 0.9)]))
     assert "| presps     | 30.0% | 200     | 150             | yes   |" in text
