@@ -52,6 +52,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> dict[str, object]:
             "events": prepared.events,
             "peak_rate": prepared.peak_rate,
             "variation": prepared.variation,
+            "smoothed_over": prepared.smoothed_over,
         },
         "setup": asdict(comparison.setup),
         "machine": machine(),
