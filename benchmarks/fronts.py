@@ -32,11 +32,13 @@ from benchmarks.elasticity.verdict import latency_at
 from benchmarks.forecasting.series import SeriesError, read, split
 from benchmarks.machine import machine
 from benchmarks.report import markdown
+from benchmarks.series_in_words import pace_in_words, series_in_words
 from pasps.api.groupings import Grouping
 from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
 from pasps.control.situation import BoltShape, PolicySettings, TopologyShape
+from pasps.report.canvas import seconds_axis
 from pasps.report.decided import Ahead, decided
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import CLAIRVOYANT
@@ -465,6 +467,24 @@ _SHOWN = {
 }
 
 
+_SUBJECTS_IN_WORDS = {
+    "line": "Line of four bolts",
+    "keyed": "Line of four, keyed in the middle",
+    "computing": "Two bolts that compute",
+    "twitter": "The application twitter",
+    "twitter_complex": "The application twitter_complex",
+    "dns": "The application dns",
+    "logs": "The application logs",
+}
+
+
+def _panel_title(case: str) -> str:
+    """A case by its name, in words."""
+    subject, _, series = case.partition(" on ")
+    pace = pace_in_words(series, 1.0)
+    return f"{_SUBJECTS_IN_WORDS.get(subject, subject)}, {series_in_words(series)}" + (f",\n{pace}" if pace else "")
+
+
 def draw(found: Sequence[Found], file: Path) -> None:
     """Mean latency against saved resources, a panel for each case."""
     names = list(dict.fromkeys(one.case for one in found))
@@ -475,13 +495,12 @@ def draw(found: Sequence[Found], file: Path) -> None:
         own = [one for one in found if one.case == name]
         for line, (colour, label) in _SHOWN.items():
             points = sorted((saved, mean) for _, saved, mean, _, _ in _points(own, line))
-            axis.plot(
-                [100 * saved for saved, _ in points], [1000 * mean for _, mean in points], "o-", color=colour, label=label, markersize=4
-            )
-        axis.set_yscale("log")
-        axis.set_title(name, fontsize=9)
+            axis.plot([100 * saved for saved, _ in points], [mean for _, mean in points], "o-", color=colour, label=label, markersize=4)
+        means = [point.mean for line in _SHOWN for point in _points(own, line)]
+        seconds_axis(axis, min(means, default=0.1), max(means, default=1.0))
+        axis.set_title(_panel_title(name), fontsize=9)
         axis.set_xlabel("saved resources, %")
-        axis.set_ylabel("mean latency, ms")
+        axis.set_ylabel("mean latency")
         axis.grid(alpha=0.3)
     for axis in panels.flat[len(names) :]:
         axis.set_visible(False)
