@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from benchmarks.elasticity.artefacts import save
+from benchmarks.elasticity.artefacts import EQUAL, save
 from benchmarks.elasticity.comparison import SETTLE_SECONDS, Comparison, Turn, turns_of
 from benchmarks.elasticity.outcomes import Result
 from benchmarks.elasticity.plans import LATENCY_TARGETS, TARGETS, RunPlan, Setup, chosen, run_plans
@@ -233,8 +233,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, metavar="DIR", help="where runs are kept (default: $PASPS_HOME/elastic, else in the system's temporary files)")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     add("--save", type=Path, metavar="DIR", help="write the table as JSON and the figures there; needs matplotlib")
-    add("--title", help="of the figures (default: the trace's name)")
-    add("--draw", type=_words, default=["static-8", "pa-sps-basic@1s", "pasps-0.9"], metavar="A,B", help="whose replicas are drawn")
+    add("--title", help="of the figures (default: the series in words)")
+    add(
+        "--draw",
+        type=_words,
+        default=[EQUAL],
+        metavar="A,B",
+        help="what is drawn over time: names of runs, or equal, the runs of each policy that save most nearly the same (default)",
+    )
     add("--quick", action="store_true", help="does it run? three runs of 60 rows, a quarter of a second each")
     return parser
 

@@ -125,8 +125,18 @@ class Comparison:
             several = list(self._numbers(plan, repeats))
             if several:
                 kept = None if plan.latency_target is None else self._kept(plan, plan.latency_target, plans, repeats)
-                numbers, margins = mean_numbers(several), margins_of(several)
-                row = Row(plan.name, plan.policy, numbers, len(several), margins, plan.kind, plan.detail, plan.latency_target, kept)
+                row = Row(
+                    plan.name,
+                    plan.policy,
+                    mean_numbers(several),
+                    len(several),
+                    margins_of(several),
+                    plan.kind,
+                    plan.detail,
+                    plan.pace_seconds,
+                    plan.latency_target,
+                    kept,
+                )
                 found.append(row)
         return found
 

@@ -19,7 +19,7 @@ AT_START = 4
 """Active replicas of every bolt before the first decision; a static run has its own from the start."""
 _PENDING_SHARE = 0.8
 _QUEUE = 100_000
-KEEPS_LATENCY = "pasps with a latency to keep"
+KEEPS_LATENCY = "pasps that keeps a latency"
 _LATENCY_TARGET = "pasps.policy.options.latency_target"
 
 
@@ -96,7 +96,7 @@ def run_plans(setup: Setup, targets: Sequence[float] = TARGETS, latency_targets:
         options = {"pasps.target.utilisation": f"{target:g}", **shared}
         plans.append(RunPlan(f"pasps-{target:g}", "pasps", options, kind="pasps", detail=f"target {target:g}"))
     for seconds in latency_targets:
-        options, words = {_LATENCY_TARGET: f"{seconds:g}", **shared}, f"p95 within {seconds:g} s"
+        options, words = {_LATENCY_TARGET: f"{seconds:g}", **shared}, f"p95 below {seconds:g} s"
         plan = RunPlan(f"pasps-latency-{seconds:g}", "pasps", options, kind=KEEPS_LATENCY, detail=words, latency_target=seconds)
         plans.append(plan)
     return plans

@@ -20,7 +20,7 @@ from benchmarks.elasticity.outcomes import Numbers
 
 STEADY = "static-8"
 """The whole pool all the time: the latency to approach."""
-_PAPERS = ("presps", "pa-sps")
+PAPERS = ("presps", "pa-sps")
 _OURS = "pasps"
 
 
@@ -37,6 +37,8 @@ class Row:
     kind: str = ""
     detail: str = ""
     """What it is, in words: a detail of a kind."""
+    pace_seconds: float | None = None
+    """How often one of the papers' policies decides."""
     latency_target: float | None = None
     kept: tuple[int, int] | None = None
     """Minutes in which p95 was within `latency_target`, of those in which it was in the run of `STEADY` of the same round."""
@@ -83,9 +85,7 @@ def verdict_of(rows: Sequence[Row]) -> Verdict:
     """Judge a comparison."""
     curve = curve_of(rows)
     judged = [
-        Judged(row.name, *point, latency_at(curve, point[0]))
-        for row in rows
-        if row.policy in _PAPERS and (point := _point(row)) is not None
+        Judged(row.name, *point, latency_at(curve, point[0])) for row in rows if row.policy in PAPERS and (point := _point(row)) is not None
     ]
     steady = next((row.numbers.mean for row in rows if row.name == STEADY), None)
     ours = [row for row in rows if row.policy == _OURS]

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import elastic
-from benchmarks.elasticity.artefacts import save
+from benchmarks.elasticity.artefacts import EQUAL, save
 from benchmarks.elasticity.comparison import Comparison, Turn, turns_of
 from benchmarks.elasticity.outcomes import Numbers, Result, write_result
 from benchmarks.elasticity.plans import RunPlan, Setup, chosen, run_plans
 from benchmarks.elasticity.result_table import result_table
 from benchmarks.elasticity.traces import Prepared
 from pasps.config import parse_option
+from pasps.control import run_log
+from pasps.control.run_log import BoltSample, Sample
 
 NUMBERS = Numbers(0.5, 0.02, 1.0, 1000, 0.1, 0.09, 0.2, 0.3, 0.1, None, 0, 0, 0, 10, 12, 900.0, 0.4)
 PREPARED = Prepared("wc", 7, 1.0, 2.0, (10, 20, 30))
@@ -167,6 +169,19 @@ def test_what_is_kept_has_the_numbers_and_no_row_of_the_trace(tmp_path: Path) ->
     assert [run["name"] for run in table["runs"]] == ["static-8"]
     assert table["runs"][0]["numbers"]["p99"] == 0.3
     assert not any(str(count) in written[0].read_text() for count in (10_001, 20_002))
+
+
+def test_over_time_are_drawn_the_runs_that_are_named_or_those_that_save_nearly_the_same(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path / "wc"), run_plans(Setup(), (1.0,), ())
+    bolts = {"first": BoltSample(4, 0, 8, 0, 10, 0.2)}
+    samples = [Sample(float(second), 0.0, True, 1, 10 * second, 0, 0, 0, 0, 0, 0, bolts) for second in range(1, 6)]
+    for plan in plans:
+        leave(comparison, Turn(plan, 0))
+        (comparison.place(Turn(plan, 0)) / "run").mkdir()
+        (comparison.place(Turn(plan, 0)) / "run" / "metrics.jsonl").write_bytes(b"".join(run_log.written(one) + b"\n" for one in samples))
+    assert [path.name for path in save(comparison, plans, 1, [EQUAL], tmp_path / "kept")][-1] == "wc-replicas.png"
+    assert [path.name for path in save(comparison, plans, 1, ["static-8"], tmp_path / "kept")][-1] == "wc-replicas.png"
+    assert [path.name for path in save(comparison, plans, 1, ["storm"], tmp_path / "kept")][-1] == "wc-latency.png"
 
 
 def test_listing_says_what_is_left_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
