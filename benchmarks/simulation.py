@@ -41,6 +41,7 @@ from pasps.metrics import Stats
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_files import RunFiles
 from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.forecasters import CLAIRVOYANT
 from pasps.simulation.graph import Graph, GraphBolt, GraphEdge, graph_of
 from pasps.simulation.model import Detail, Model
 from pasps.simulation.run import Order, Simulated, simulate
@@ -263,7 +264,7 @@ def _millis(seconds: float) -> str:
 
 _ET = 0.0201
 """What 20 ms of waiting take in the line, as measured there."""
-_QUICK_MODELS = ("none", "basic", "lr", "auto")
+_QUICK_MODELS = ("none", "basic", "lr", "auto", CLAIRVOYANT)
 
 
 def against_results(results: Path, trace: Path) -> list[list[str]]:
@@ -290,7 +291,7 @@ def against_results(results: Path, trace: Path) -> list[list[str]]:
         graph = graph_of(blueprint, None, times, "", setup.workers, CORES)
         graph = replace(graph, bolts=tuple(replace(bolt, par=plan.at_start) for bolt in graph.bolts))
         settings = ElasticSettings.from_config(blueprint.config)
-        order = Order(plan.policy, settings.predictor, settings.plan, settings.forecast_seconds, options=settings.options)
+        order = Order(plan.options["pasps.policy"], settings.predictor, settings.plan, settings.forecast_seconds, options=settings.options)
         found = simulate(graph, Arrivals(prepared.counts, prepared.row_seconds), order)
         numbers = measured[plan.name]
         changes = int(numbers["activations"] + numbers["deactivations"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.elasticity.clairvoyant import serving
 from benchmarks.elasticity.minutes import minutes_kept, minutes_of
 from benchmarks.elasticity.one_run import LINE, Ending, Order, command_of, run
 from benchmarks.elasticity.outcomes import Numbers, Result, finished, margins_of, mean_numbers, numbers_of, problem_of, write_result
@@ -20,6 +22,7 @@ from benchmarks.machine import machine
 from benchmarks.process_tree import idle_percent
 from pasps.errors import InvalidError
 from pasps.report.run_files import RunFiles
+from pasps.simulation.forecasters import CLAIRVOYANT
 
 SETTLE_SECONDS = 2.0
 """Between two runs; how idle the machine is meanwhile is written down."""
@@ -82,7 +85,7 @@ class Comparison:
         return finished(self.place(turn), self.parameters(turn.plan))
 
     def command(self, turn: Turn) -> list[str]:
-        """What is run."""
+        """What is run; who knows what comes is told besides where he is told it, which is known only then."""
         place = self.place(turn)
         files = {"trace.file": str(self.directory / "trace.csv"), "line.counts.dir": str(place / "ids")}
         options = {**self.setup.options(), **turn.plan.options, **files}
@@ -97,10 +100,20 @@ class Comparison:
         (place / "ids").mkdir(parents=True)
         write_trace(self.prepared, self.directory / "trace.csv")
         idle = idle_percent(SETTLE_SECONDS)
-        ending = run(self.command(turn), place, self.seconds, progress, stopped)
+        with self._told(turn) as further:
+            ending = run([*self.command(turn), *further], place, self.seconds, progress, stopped)
         result = self._result(turn, ending, idle)
         write_result(result, place)
         return result
+
+    @contextmanager
+    def _told(self, turn: Turn) -> Iterator[list[str]]:
+        """Further words for the command of who is told what comes: where he is told it."""
+        if turn.plan.policy != CLAIRVOYANT:
+            yield []
+            return
+        with serving(self.prepared, self.place(turn) / "run") as url:
+            yield ["-o", f"pasps.predictor.url={url}"]
 
     def _result(self, turn: Turn, ending: Ending, idle: float) -> Result:
         place = self.place(turn)

@@ -34,10 +34,11 @@ from pasps.report.canvas import (
     seconds_axis,
 )
 from pasps.report.words import seconds_text
+from pasps.simulation.forecasters import CLAIRVOYANT
 
 _PASPS, _KEEPS = "pasps", "keeps"
-_COLOURS = {"static": QUIET, "presps": ORANGE, "pa-sps": VERMILION, "clairvoyant": INK, _PASPS: BLUE, _KEEPS: GREEN}
-_MARKS = {"static": "s", "presps": "D", "pa-sps": "^", "clairvoyant": "v", _PASPS: "o", _KEEPS: "P"}
+_COLOURS = {"static": QUIET, "presps": ORANGE, "pa-sps": VERMILION, CLAIRVOYANT: INK, _PASPS: BLUE, _KEEPS: GREEN}
+_MARKS = {"static": "s", "presps": "D", "pa-sps": "^", CLAIRVOYANT: "v", _PASPS: "o", _KEEPS: "P"}
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of print."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from pasps.simulation.forecasters import CLAIRVOYANT
 
 PREDICTORS = ("basic", "lr", "fft", "ann", "rf")
 STATIC = (8, 4, 1)
@@ -70,8 +72,8 @@ class Setup:
 class RunPlan:
     """One run: its name, which is that of its directory too, the policy it belongs to, its options, and replicas at the start.
 
-    In figures it is a `detail` of a `kind`, both in words. `pace_seconds` is how often one of the papers' policies decides,
-    `latency_target` what p95 of the latency is to stay within.
+    `CLAIRVOYANT` stands for the policy of a run of PA-SPS that is told the trace. In figures a run is a `detail` of a `kind`, both in
+    words. `pace_seconds` is how often one of the papers' policies decides, `latency_target` what p95 of the latency is to stay within.
     """
 
     name: str
@@ -91,6 +93,8 @@ def run_plans(setup: Setup, targets: Sequence[float] = TARGETS, latency_targets:
     plans += [_paper(f"pa-sps-{model}", "pa-sps", setup.interval_seconds, model) for model in PREDICTORS]
     for pace in PACES:
         plans += [_paper(f"presps@{pace:g}s", "presps", pace), _paper(f"pa-sps-basic@{pace:g}s", "pa-sps", pace, "basic")]
+        knows = _paper(f"pa-sps-{CLAIRVOYANT}@{pace:g}s", "pa-sps", pace, CLAIRVOYANT)
+        plans.append(replace(knows, policy=CLAIRVOYANT, kind="PA-SPS that knows what comes", detail=_how_often(pace)))
     shared = {"pasps.policy": "pasps", "pasps.predictor": setup.pasps_predictor, **setup.pasps}
     for target in targets:
         options = {"pasps.target.utilisation": f"{target:g}", **shared}
@@ -112,9 +116,12 @@ def _paper(name: str, policy: str, pace: float, model: str | None = None) -> Run
     options = {"pasps.policy": policy, "pasps.interval.secs": f"{pace:g}"}
     if model is not None:
         options["pasps.predictor"] = model
-    detail = "each second" if pace == 1 else f"each {pace:g} s"
     by = f"{model}, " if model not in (None, "basic") else ""
-    return RunPlan(name, policy, options, kind=policy.upper(), detail=f"{by}{detail}", pace_seconds=pace)
+    return RunPlan(name, policy, options, kind=policy.upper(), detail=f"{by}{_how_often(pace)}", pace_seconds=pace)
+
+
+def _how_often(seconds: float) -> str:
+    return "each second" if seconds == 1 else f"each {seconds:g} s"
 
 
 def chosen(plans: Sequence[RunPlan], wanted: Sequence[str]) -> list[RunPlan]:

@@ -89,7 +89,15 @@ def verdict_text(verdict: Verdict) -> str:
         f"- Mean latency over that of `{STEADY}`: {ratios}.",
         f"- The aim, a curve below every point and everything processed: {'reached' if verdict.reached else 'NOT reached'}.",
     ]
+    if verdict.beside:
+        heads = ["run", "saved", "what", "ms", "pasps there, ms", "times"]
+        cells = [[one.name, _share(one.saved), one.what, _millis(one.latency), _there(one), _times(one)] for one in verdict.beside]
+        lines += ["", table("Beside PA-SPS that knows what comes, at what it saves", heads, cells)]
     return "\n".join(lines)
+
+
+def _times(judged: Judged) -> str:
+    return _NOTHING if judged.curve is None else f"{judged.curve / judged.latency:.2f}"
 
 
 def _there(judged: Judged) -> str:

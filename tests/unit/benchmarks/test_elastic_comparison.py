@@ -37,7 +37,7 @@ def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Number
 def test_static_runs_come_first_and_ours_last() -> None:
     assert names(run_plans(Setup(), (0.6, 1.0))) == [
         *("static-8", "static-4", "static-1", "presps"),
-        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s"),
+        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s", "pa-sps-clairvoyant@1s"),
         *("pasps-0.6", "pasps-1", "pasps-latency-0.2", "pasps-latency-0.5"),
     ]
 
