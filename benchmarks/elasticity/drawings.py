@@ -91,10 +91,9 @@ def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
     for row, _, mean in told:
         if row.name == STEADY and len(points) < len(told):
             axes.axhline(mean, color=QUIET, linewidth=1.0, linestyle="dashed", zorder=0)
-            place = (0.01, mean)
-            axes.annotate(
-                "whole pools, which save nothing", place, xycoords=("axes fraction", "data"), fontsize=8, color=QUIET, va="bottom"
-            )
+            place = (0.99, mean)
+            text = "whole pools, which save nothing"
+            axes.annotate(text, place, (0, -2), ("axes fraction", "data"), "offset points", fontsize=8, color=QUIET, ha="right", va="top")
     _shade(axes, rows)
     ours = curve_of(rows)
     axes.plot([saved for saved, _ in ours], [mean for _, mean in ours], color=BLUE, linewidth=1.2, zorder=1)
@@ -124,9 +123,7 @@ def latency_against_saved(title: str, rows: Sequence[Row]) -> bytes:
         figure.legend(loc="outside lower left", ncols=3, fontsize=8, frameon=False, labelcolor=INK)
     away = [f"{_label(row)} save {saved:.0%} at {seconds_text(mean)}" for row, saved, mean in told if row.policy == "static" and saved > 0]
     if away and len(points) < len(told):
-        axes.annotate(
-            "not drawn, fixed replicas: " + "; ".join(away), (0.99, 0.02), xycoords="axes fraction", fontsize=7.5, color=QUIET, ha="right"
-        )
+        axes.set_xlabel("saved resources\nnot drawn, fixed replicas: " + "; ".join(away), fontsize=9, color=QUIET)
     figure.canvas.draw()  # only now it is known where on the page a point lies
     _name(axes, points)
     out = io.BytesIO()

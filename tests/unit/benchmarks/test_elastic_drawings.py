@@ -17,6 +17,7 @@ from benchmarks.elasticity.drawings import (
     replicas_over_time,
 )
 from benchmarks.elasticity.outcomes import Numbers
+from benchmarks.elasticity.plans import Setup, run_plans
 from benchmarks.elasticity.traces import Prepared, in_the_trace
 from benchmarks.elasticity.verdict import Row
 from pasps.control.run_log import BoltSample, Sample
@@ -40,6 +41,16 @@ def test_every_run_is_a_point() -> None:
     rows = [Row("static-8", "static", NUMBERS), Row("pasps-1", "pasps", NUMBERS), Row("other", "somebody's", NUMBERS)]
     assert latency_against_saved("wc", rows).startswith(PNG)
     assert latency_against_saved("nothing", []).startswith(PNG)
+
+
+def test_fixed_pools_far_away_and_every_run_of_the_default_list_have_their_place() -> None:
+    rows = [
+        Row(plan.name, plan.policy, replace(NUMBERS, saved=0.04 * number, mean=0.1 + number), 5, {"saved": 0.01, "mean": 0.05})
+        for number, plan in enumerate(run_plans(Setup()))
+    ]
+    told = [replace(row, kind=plan.kind, detail=plan.detail) for row, plan in zip(rows, run_plans(Setup()), strict=True)]
+    assert latency_against_saved("wc", told).startswith(PNG)
+    assert latency_against_saved("fixed pools alone", told[:3]).startswith(PNG)
 
 
 TRACE = Prepared("wc", 0, 1.0, 1.0, (10, 0, 0, 40, 200, 30, 0, 80, 60, 10))

@@ -72,11 +72,12 @@ def kept_results(tmp_path: Path, trace: Path, smoothed_over: int, names: Sequenc
 
 
 def test_kept_runs_are_simulated_whatever_their_targets_and_with_their_forecasts(trace: Path, tmp_path: Path) -> None:
-    names = ["static-8", "pasps-0.95", "pasps-latency-0.4"]
+    names = ["static-8", "pa-sps-clairvoyant@1s", "pasps-0.95", "pasps-latency-0.4"]
     rows = against_results(kept_results(tmp_path, trace, 1, names), trace)
     assert [row[0] for row in rows] == names
-    steady, swept, keeps = (float(row[2]) for row in rows)
+    steady, knows, swept, keeps = (float(row[2]) for row in rows)
     assert steady == 0
+    assert knows > 0
     assert 0 < swept < keeps  # a latency of 0.4 s leaves more room than a target of 0.95
 
 
