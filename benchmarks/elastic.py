@@ -14,13 +14,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.elasticity.artefacts import save
+from benchmarks.elasticity.artefacts import EQUAL, save
 from benchmarks.elasticity.comparison import Comparison, Turn, turns_of
 from benchmarks.elasticity.making import Job, interrupt_on_sigterm, make, seconds_for, span, tell_interrupted
-from benchmarks.elasticity.plans import TARGETS, RunPlan, Setup, chosen, run_plans
+from benchmarks.elasticity.plans import LATENCY_TARGETS, TARGETS, RunPlan, Setup, chosen, run_plans
 from benchmarks.elasticity.result_table import result_table, verdict_text
 from benchmarks.elasticity.traces import SMOOTHED_OVER, Wish, prepare, read_trace
-from benchmarks.elasticity.verdict import verdict_of
+from benchmarks.elasticity.verdict import STEADY, verdict_of
 from pasps.errors import InvalidError
 
 _QUICK_ROWS, _QUICK_ROW_SECONDS, _QUICK_INTERVAL_SECONDS = 60, 0.25, 2.0
@@ -66,7 +66,7 @@ def _comparison(options: argparse.Namespace) -> tuple[Comparison, list[RunPlan]]
     wish = Wish(rows, setup.peak_rate, row_seconds, options.first_row, options.smooth)
     prepared = prepare(options.trace.stem, read_trace(options.trace), wish)
     directory = (options.work or _work_directory()) / (prepared.name + "-quick" * quick + f"-{options.queues}")
-    return Comparison(prepared, setup, directory.absolute()), run_plans(setup, options.targets)
+    return Comparison(prepared, setup, directory.absolute()), run_plans(setup, options.targets, options.latency_targets)
 
 
 def _work_directory() -> Path:
@@ -95,6 +95,10 @@ def _report(comparison: Comparison, plans: Sequence[RunPlan], options: argparse.
     commits = comparison.commits(plans, options.repeat)
     if len(commits) > 1:
         print(f"benchmarks.elastic: measured at several commits: {', '.join(commits)}; --fresh runs all again", file=sys.stderr)
+    untold = [row.name for row in rows if row.latency_target is not None and row.kept is None]
+    if untold:
+        why = f"it takes a trace of a minute, and a run of {STEADY} in the same round"
+        print(f"benchmarks.elastic: how long {', '.join(untold)} kept the latency cannot be told: {why}", file=sys.stderr)
     if options.markdown:
         options.markdown.write_text(text + "\n")
     if options.save and rows:
@@ -132,6 +136,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--workers", type=int, default=Setup().workers)
     add("--queues", choices=("bolt", "replica"), default="bolt", help="one queue for a bolt in a worker, or one for each replica")
     add("--targets", type=_numbers, default=TARGETS, metavar="U,U", help="target utilisations of pasps (default: 0.6 to 1.3)")
+    add(
+        "--latency-targets",
+        type=_numbers,
+        default=LATENCY_TARGETS,
+        metavar="S,S",
+        help="seconds that p95 of pasps is to stay within (default: 0.2,0.5); a trace of a minute at least tells whether it does",
+    )
     add("--predictor", default=Setup().pasps_predictor, help="the predictor of pasps (default: %(default)s)")
     add("--pasps", action="append", default=[], metavar="KEY=VALUE", help="a further option of the runs of pasps; several times")
     add("--only", type=_words, default=[], metavar="A,B", help="some of the runs: a name, or all that begin so, as pa-sps")
@@ -149,8 +160,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, metavar="DIR", help="where runs are kept (default: $PASPS_HOME/elastic, else in the system's temporary files)")
     add("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     add("--save", type=Path, metavar="DIR", help="write the table as JSON and the figures there; needs matplotlib")
-    add("--title", help="of the figures (default: the trace's name)")
-    add("--draw", type=_words, default=["static-8", "pa-sps-basic@1s", "pasps-0.9"], metavar="A,B", help="whose replicas are drawn")
+    add("--title", help="of the figures (default: the series in words)")
+    add(
+        "--draw",
+        type=_words,
+        default=[EQUAL],
+        metavar="A,B",
+        help="what is drawn over time: names of runs, or equal, the runs of each policy that save most nearly the same (default)",
+    )
     add("--quick", action="store_true", help="does it run? three runs of 60 rows, a quarter of a second each")
     return parser
 

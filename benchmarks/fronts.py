@@ -27,16 +27,18 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from benchmarks.data_folder import NO_FOLDER, add_data
+from benchmarks.elasticity.minutes import minutely, minutes_kept
 from benchmarks.elasticity.verdict import latency_at
 from benchmarks.forecasting.series import SeriesError, read, split
 from benchmarks.machine import machine
 from benchmarks.report import markdown
+from benchmarks.series_in_words import pace_in_words, series_in_words
 from pasps.api.groupings import Grouping
 from pasps.control.decision_log import Record
 from pasps.control.forecaster import NONE
 from pasps.control.model import rounded_up
 from pasps.control.situation import BoltShape, PolicySettings, TopologyShape
-from pasps.metrics import Histogram
+from pasps.report.canvas import seconds_axis
 from pasps.report.decided import Ahead, decided
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.forecasters import CLAIRVOYANT
@@ -283,7 +285,7 @@ def _simulated(case: Case, run: Run, graph: Graph, arrivals: Arrivals) -> Found:
         mase,
         short,
         idle,
-        None if target is None else minutes_kept(minutely(latencies), minutely(_with_all(graph, arrivals)), target),
+        None if target is None else minutes_kept(minutely(latencies, ROWS), minutely(_with_all(graph, arrivals), ROWS), target),
     )
 
 
@@ -321,24 +323,6 @@ def against_who_knows(graph: Graph, arrivals: Arrivals, result: Simulated) -> tu
             need = min(bolt.pool, max(1, rounded_up(work)))
             needed, short, idle = needed + need, short + max(0, need - have[bolt.id]), idle + max(0, have[bolt.id] - need)
     return short / needed, idle / needed
-
-
-def minutely(latencies: Sequence[tuple[float, Mapping[int, int]]]) -> list[float]:
-    """p95 of each whole minute of the trace; `latencies` are a running histogram's buckets by uptime."""
-    before = Histogram()
-    found: list[float] = []
-    for uptime, buckets in latencies:
-        if 60.0 * (len(found) + 1) <= uptime <= ROWS + 1.0:
-            now = Histogram(buckets)
-            before, spent = now, now.since(before)
-            found.append(spent.quantile(0.95))
-    return found
-
-
-def minutes_kept(found: Sequence[float], with_all: Sequence[float], target: float) -> tuple[int, int]:
-    """In how many minutes p95 was within `target`, of those in which it is with the whole pools."""
-    carried = [p95 for p95, best in zip(found, with_all, strict=False) if best <= target]
-    return sum(p95 <= target for p95 in carried), len(carried)
 
 
 # ---- what it says
@@ -496,6 +480,24 @@ _SHOWN = {
 }
 
 
+_SUBJECTS_IN_WORDS = {
+    "line": "Line of four bolts",
+    "keyed": "Line of four, keyed in the middle",
+    "computing": "Two bolts that compute",
+    "twitter": "The application twitter",
+    "twitter_complex": "The application twitter_complex",
+    "dns": "The application dns",
+    "logs": "The application logs",
+}
+
+
+def _panel_title(case: str) -> str:
+    """A case by its name, in words."""
+    subject, _, series = case.partition(" on ")
+    pace = pace_in_words(series, 1.0)
+    return f"{_SUBJECTS_IN_WORDS.get(subject, subject)}, {series_in_words(series)}" + (f",\n{pace}" if pace else "")
+
+
 def draw(found: Sequence[Found], file: Path) -> None:
     """Mean latency against saved resources, a panel for each case."""
     names = list(dict.fromkeys(one.case for one in found))
@@ -506,13 +508,12 @@ def draw(found: Sequence[Found], file: Path) -> None:
         own = [one for one in found if one.case == name]
         for line, (colour, label) in _SHOWN.items():
             points = sorted((saved, mean) for _, saved, mean, _, _ in _points(own, line))
-            axis.plot(
-                [100 * saved for saved, _ in points], [1000 * mean for _, mean in points], "o-", color=colour, label=label, markersize=4
-            )
-        axis.set_yscale("log")
-        axis.set_title(name, fontsize=9)
+            axis.plot([100 * saved for saved, _ in points], [mean for _, mean in points], "o-", color=colour, label=label, markersize=4)
+        means = [point.mean for line in _SHOWN for point in _points(own, line)]
+        seconds_axis(axis, min(means, default=0.1), max(means, default=1.0))
+        axis.set_title(_panel_title(name), fontsize=9)
         axis.set_xlabel("saved resources, %")
-        axis.set_ylabel("mean latency, ms")
+        axis.set_ylabel("mean latency")
         axis.grid(alpha=0.3)
     for axis in panels.flat[len(names) :]:
         axis.set_visible(False)

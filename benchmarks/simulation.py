@@ -1,7 +1,7 @@
 """`python -m benchmarks.simulation`: live runs and simulated ones on the same trace, side by side; and how quick the simulator is.
 
-Live runs are kept in a work directory and not made again: `--live NAME` makes one, a minute each. et_i is taken from the live run of
-the same subject with fixed replicas, and given to all simulated ones.
+Live runs are kept in a work directory: `--live NAME` makes one, `--live all` those that were not made, a minute each. et_i is taken
+from the live run of the same subject with fixed replicas, and given to all simulated ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from benchmarks.elasticity.line import Line
 from benchmarks.elasticity.one_run import LINE, command_of, run
 from benchmarks.elasticity.one_run import Order as RunOrder
 from benchmarks.elasticity.plans import Setup, run_plans
-from benchmarks.elasticity.traces import Prepared, Wish, prepare, read_trace, write_trace
+from benchmarks.elasticity.traces import SMOOTHED_OVER, Prepared, Wish, prepare, read_trace, write_trace
 from benchmarks.report import table
 from benchmarks.simulation_subject import Compute, Mixed
 from pasps.api.blueprint import Blueprint
@@ -41,6 +41,7 @@ from pasps.metrics import Stats
 from pasps.report.measures import Measures, measures_of
 from pasps.report.run_files import RunFiles
 from pasps.simulation.arrivals import Arrivals
+from pasps.simulation.forecasters import CLAIRVOYANT
 from pasps.simulation.graph import Graph, GraphBolt, GraphEdge, graph_of
 from pasps.simulation.model import Detail, Model
 from pasps.simulation.run import Order, Simulated, simulate
@@ -93,17 +94,24 @@ def _options(policy: str, predictor: str = "none", **more: str) -> dict[str, str
     }
 
 
+_AS_IT_IS = {"pasps.policy": "pasps"}
+"""The policy with all that it has by default: forecasts by `auto`, corrections each 0.25 s."""
+
 CONFIGURATIONS = {
     "line-static-8": Configuration("line", _options("static", pasps_static_replicas="8"), calibrates=True),
     "line-presps": Configuration("line", _options("presps", "basic")),
     "line-pa-sps-lr": Configuration("line", _options("pa-sps", "lr")),
+    "line-pasps-auto": Configuration("line", _AS_IT_IS),
+    "line-pasps-1.1-auto": Configuration("line", {**_AS_IT_IS, "pasps.target.utilisation": "1.1"}),
     "line-pasps-0.8": Configuration("line", _options("pasps", pasps_target_utilisation="0.8")),
     "line-pasps-1-lr": Configuration("line", _options("pasps", "lr", pasps_target_utilisation="1")),
     "line-pasps-1-own-queues": Configuration("line", _options("pasps", pasps_target_utilisation="1", pasps_shared_queues="false")),
     "compute-static-4": Configuration("compute", _options("static", pasps_static_replicas="4"), calibrates=True),
     "compute-pasps": Configuration("compute", _options("pasps")),
+    "compute-pasps-auto": Configuration("compute", _AS_IT_IS),
     "mixed-static-8": Configuration("mixed", _options("static", pasps_static_replicas="8"), calibrates=True),
     "mixed-pasps": Configuration("mixed", _options("pasps")),
+    "mixed-pasps-auto": Configuration("mixed", _AS_IT_IS),
     "mixed-pa-sps": Configuration("mixed", _options("pa-sps", "basic")),
 }
 
@@ -208,7 +216,14 @@ def simulated(name: str, trace: Path, et_seconds: Mapping[str, float]) -> Simula
     graph = graph_of(blueprint, times, {}, name, WORKERS, CORES)
     settings = ElasticSettings.from_config(blueprint.config)
     prepared = prepared_for(name, trace)
-    order = Order(settings.policy or "pasps", settings.predictor, settings.plan, settings.forecast_seconds, tail_seconds=_TAIL_SECONDS)
+    order = Order(
+        settings.policy or "pasps",
+        settings.predictor,
+        settings.plan,
+        settings.forecast_seconds,
+        options=settings.options,
+        tail_seconds=_TAIL_SECONDS,
+    )
     return simulate(graph, Arrivals(prepared.counts, prepared.row_seconds), order)
 
 
@@ -249,7 +264,7 @@ def _millis(seconds: float) -> str:
 
 _ET = 0.0201
 """What 20 ms of waiting take in the line, as measured there."""
-_QUICK_MODELS = ("none", "basic", "lr")
+_QUICK_MODELS = ("none", "basic", "lr", "auto", CLAIRVOYANT)
 
 
 def against_results(results: Path, trace: Path) -> list[list[str]]:
@@ -258,10 +273,17 @@ def against_results(results: Path, trace: Path) -> list[list[str]]:
     known = {each.name for each in fields(Setup)}
     setup = Setup(**{"shared_queues": False, **{name: value for name, value in kept["setup"].items() if name in known}})
     about = kept["trace"]
-    prepared = prepare(trace.stem, read_trace(trace), Wish(about["rows"], about["peak_rate"], about["row_seconds"], about["first_row"]))
+    smoothed = about.get("smoothed_over", SMOOTHED_OVER)
+    wish = Wish(about["rows"], about["peak_rate"], about["row_seconds"], about["first_row"], smoothed)
+    prepared = prepare(trace.stem, read_trace(trace), wish)
+    if prepared.events != about["events"]:
+        raise ValueError(
+            f"{results}: {about['events']:,} events were run, the same rows of {trace} have {prepared.events:,}; "
+            'they are of another trace, or were smoothed otherwise: say over how many rows as "smoothed_over" of its "trace"'
+        )
     measured = {run["name"]: run["numbers"] for run in kept["runs"]}
     rows = []
-    for plan in run_plans(setup):
+    for plan in run_plans(setup, _targets(measured, "pasps-"), _targets(measured, "pasps-latency-")):
         if plan.name not in measured or plan.options.get("pasps.predictor", "none") not in _QUICK_MODELS:
             continue
         blueprint = SUBJECTS["line"].blueprint({**setup.options(), "pasps.predictor": "basic", **plan.options})
@@ -269,13 +291,19 @@ def against_results(results: Path, trace: Path) -> list[list[str]]:
         graph = graph_of(blueprint, None, times, "", setup.workers, CORES)
         graph = replace(graph, bolts=tuple(replace(bolt, par=plan.at_start) for bolt in graph.bolts))
         settings = ElasticSettings.from_config(blueprint.config)
-        order = Order(plan.policy, settings.predictor, settings.plan, settings.forecast_seconds)
+        order = Order(plan.options["pasps.policy"], settings.predictor, settings.plan, settings.forecast_seconds, options=settings.options)
         found = simulate(graph, Arrivals(prepared.counts, prepared.row_seconds), order)
         numbers = measured[plan.name]
         changes = int(numbers["activations"] + numbers["deactivations"])
         live = Numbers(numbers["saved"], numbers["mean"], numbers["p95"], numbers["p99"], changes, numbers["processed"])
         rows.append(_beside(plan.name, live, found))
     return rows
+
+
+def _targets(names: Iterable[str], before: str) -> list[float]:
+    """What was swept, by the names of the runs."""
+    found = (name.removeprefix(before) for name in names if name.startswith(before))
+    return [float(target) for target in found if target.replace(".", "", 1).isdigit()]
 
 
 # ---- how quick it is
@@ -373,7 +401,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--trace", type=Path, required=True, metavar="FILE", help="CSV of time and count, as worldcup98_per_minute.csv")
     add("--work", type=Path, default=Path(tempfile.gettempdir()) / "pasps-simulation", metavar="DIR", help="where live runs are kept")
-    add("--live", metavar="NAME", choices=[*CONFIGURATIONS], help="make this live run; nothing else should run on the machine")
+    add(
+        "--live",
+        metavar="NAME",
+        choices=[*CONFIGURATIONS, "all"],
+        help="make this live run, or all that were not made; nothing else should run on the machine",
+    )
     add("--results", type=Path, metavar="FILE", help="compare with what benchmarks.elastic kept of this trace, as JSON")
     add("--speed", action="store_true", help="how quick the simulator is")
     add("--compare", metavar="A,B", help="try policies on the line of benchmarks.elastic, as pasps@0.8,pasps:lr@1,pa-sps:lr,static:8")
@@ -386,14 +419,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.compare:
         print(table("Simulated, not measured", list(HEAD), swept(options)))
     elif options.live:
-        live = make_live(options.live, options.trace, options.work)
-        print(json.dumps(asdict(live)))
+        missing = [name for name in CONFIGURATIONS if read_live(name, options.work) is None]
+        for name in missing if options.live == "all" else [options.live]:
+            print(f"{name}: {json.dumps(asdict(make_live(name, options.trace, options.work)))}", flush=True)
     elif options.speed:
         print(table("A control cycle", ["policy", "bolts", "CPU ms, mean", "most"], cycles()))
         print(table("Simulated", ["what", "policy", "events", "seconds", "CPU seconds"], speeds(options.trace)))
     else:
         heads = "configuration,saved live,sim,mean ms live,sim,off by,p99 ms live,sim,off by,changes live,sim,within".split(",")
-        kept = against_results(options.results, options.trace) if options.results else compared(options.work, options.trace)
+        try:
+            kept = against_results(options.results, options.trace) if options.results else compared(options.work, options.trace)
+        except ValueError as error:
+            parser.error(str(error))
         print(table("Live and simulated", heads, kept))
     return 0
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.elasticity.clairvoyant import serving
+from benchmarks.elasticity.minutes import minutes_kept, minutes_of
 from benchmarks.elasticity.one_run import LINE, Ending, Order, command_of, run
 from benchmarks.elasticity.outcomes import Numbers, Result, finished, margins_of, mean_numbers, numbers_of, problem_of, write_result
 from benchmarks.elasticity.plans import LINE_BOLTS, RunPlan, Setup
 from benchmarks.elasticity.traces import Prepared, write_trace
-from benchmarks.elasticity.verdict import Row
+from benchmarks.elasticity.verdict import STEADY, Row
 from benchmarks.machine import machine
 from benchmarks.process_tree import idle_percent
 from pasps.control.et_file import EtFile, OperatorTimes, et_path, write_execution_times
 from pasps.errors import InvalidError
+from pasps.report.run_files import RunFiles
+from pasps.simulation.forecasters import CLAIRVOYANT
 
 SETTLE_SECONDS = 2.0
 """Between two runs; how idle the machine is meanwhile is written down."""
@@ -86,7 +91,7 @@ class Comparison:
         return finished(self.place(turn), self.parameters(turn.plan))
 
     def command(self, turn: Turn) -> list[str]:
-        """What is run."""
+        """What is run; who knows what comes is told besides where he is told it, which is known only then."""
         place = self.place(turn)
         files = {"trace.file": str(self.directory / "trace.csv"), "line.counts.dir": str(place / "ids")}
         options = {**self.setup.options(), **turn.plan.options, **files}
@@ -116,25 +121,37 @@ class Comparison:
         place = self.place(turn)
         self.lay_out(turn)
         idle = idle_percent(SETTLE_SECONDS)
-        ending = run(self.command(turn), place, self.seconds, progress, stopped)
+        with self._told(turn) as further:
+            ending = run([*self.command(turn), *further], place, self.seconds, progress, stopped)
         result = self._result(turn, ending, idle)
         write_result(result, place)
         return result
+
+    @contextmanager
+    def _told(self, turn: Turn) -> Iterator[list[str]]:
+        """Further words for the command of who is told what comes: where he is told it."""
+        if turn.plan.policy != CLAIRVOYANT:
+            yield []
+            return
+        with serving(self.prepared, self.place(turn) / "run") as url:
+            yield ["-o", f"pasps.predictor.url={url}"]
 
     def _result(self, turn: Turn, ending: Ending, idle: float) -> Result:
         place = self.place(turn)
         tracked = turn.plan.tracked
         problem, numbers = problem_of(ending, (place / "stderr.txt").read_text(errors="replace"), tracked=tracked), None
+        minutes: tuple[float, ...] = ()
         if not problem:
             try:
                 interval = self.setup.interval_seconds
                 numbers = numbers_of(place / "run", place / "ids", self.prepared.events, interval, ending.cores_used, tracked=tracked)
+                minutes = tuple(minutes_of(list(RunFiles(place / "run").samples), self.prepared))
             except InvalidError as error:
                 problem = str(error)
         about = {**machine(), **_versions(), "idle_before": round(idle, 1)}
         date = datetime.now(UTC).isoformat(timespec="seconds")
         parameters, plan = self.parameters(turn.plan), turn.plan
-        return Result(plan.name, plan.policy, parameters, about, date, ending.seconds, ending.exit_code, numbers, problem)
+        return Result(plan.name, plan.policy, parameters, about, date, ending.seconds, ending.exit_code, numbers, problem, minutes)
 
     def rows(self, plans: Sequence[RunPlan], repeats: int) -> list[Row]:
         """What there is so far."""
@@ -142,8 +159,33 @@ class Comparison:
         for plan in plans:
             several = list(self._numbers(plan, repeats))
             if several:
-                found.append(Row(plan.name, plan.policy, mean_numbers(several), len(several), margins_of(several)))
+                kept = None if plan.latency_target is None else self._kept(plan, plan.latency_target, plans, repeats)
+                row = Row(
+                    plan.name,
+                    plan.policy,
+                    mean_numbers(several),
+                    len(several),
+                    margins_of(several),
+                    plan.kind,
+                    plan.detail,
+                    plan.pace_seconds,
+                    plan.latency_target,
+                    kept,
+                )
+                found.append(row)
         return found
+
+    def _kept(self, plan: RunPlan, target: float, plans: Sequence[RunPlan], repeats: int) -> tuple[int, int] | None:
+        """Over all rounds that have a run with the whole pools to compare with; None: no round has, or no whole minute."""
+        steady = next((plan for plan in plans if plan.name == STEADY), None)
+        if steady is None:
+            return None
+        found = []
+        for round in range(repeats):
+            ours, theirs = self.result(Turn(plan, round)), self.result(Turn(steady, round))
+            if ours is not None and theirs is not None and ours.minutes and theirs.minutes:
+                found.append(minutes_kept(ours.minutes, theirs.minutes, target))
+        return (sum(kept for kept, _ in found), sum(carried for _, carried in found)) if found else None
 
     def commits(self, plans: Sequence[RunPlan], repeats: int) -> list[str]:
         """The commits that the rows were measured at: more than one when a comparison was gone on with after a change."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -59,6 +60,8 @@ class Result:
     exit_code: int | None
     numbers: Numbers | None
     problem: str = ""
+    minutes: tuple[float, ...] = ()
+    """p95 of the latency in each whole minute of the trace; NaN where nothing was done."""
 
 
 def numbers_of(run_directory: Path, ids: Path, events: int, interval_seconds: float, cores_used: float, *, tracked: bool = True) -> Numbers:
@@ -131,12 +134,19 @@ def margins_of(several: Sequence[Numbers]) -> dict[str, float]:
     found: dict[str, float] = {}
     if len(several) < 2:
         return found
-    far = float(student_t.ppf(0.975, len(several) - 1)) / len(several) ** 0.5
     for field in fields(Numbers):
         values = [getattr(numbers, field.name) for numbers in several]
         if None not in values:
-            found[field.name] = far * stdev(values)
+            found[field.name] = half_interval(values)
     return found
+
+
+def half_interval(values: Sequence[float]) -> float:
+    """Half of the 95% interval of the mean of several, by Student's t; 0 of one."""
+    if len(values) < 2:
+        return 0.0
+    far = float(student_t.ppf(0.975, len(values) - 1))
+    return far * stdev(values) / math.sqrt(len(values))
 
 
 def write_result(result: Result, directory: Path) -> None:
@@ -153,7 +163,8 @@ def read_result(directory: Path) -> Result | None:
         if found.pop("schema") != SCHEMA:
             return None
         numbers = found.pop("numbers")
-        return Result(**found, numbers=None if numbers is None else Numbers(**numbers))
+        minutes = tuple(found.pop("minutes", ()))
+        return Result(**found, numbers=None if numbers is None else Numbers(**numbers), minutes=minutes)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -53,7 +53,15 @@ def result_table(title: str, rows: Sequence[Row]) -> str:
     """One row a run; of repeated ones the mean."""
     heads = ["run", *(head for head, _ in _COLUMNS)]
     cells = [[_name(row), *(_with_margin(row, head, cell) for head, cell in _COLUMNS)] for row in rows]
+    if any(row.latency_target is not None for row in rows):
+        heads.append("minutes kept")
+        cells = [[*line, _kept(row)] for line, row in zip(cells, rows, strict=True)]
     return table(title, heads, cells)
+
+
+def _kept(row: Row) -> str:
+    """Minutes within the latency that the run was told to keep, of those in which the whole pools kept it."""
+    return _NOTHING if row.kept is None else f"{row.kept[0]} of {row.kept[1]}"
 
 
 def _with_margin(row: Row, head: str, cell: Callable[[Numbers], str]) -> str:
@@ -81,7 +89,15 @@ def verdict_text(verdict: Verdict) -> str:
         f"- Mean latency over that of `{STEADY}`: {ratios}.",
         f"- The aim, a curve below every point and everything processed: {'reached' if verdict.reached else 'NOT reached'}.",
     ]
+    if verdict.beside:
+        heads = ["run", "saved", "what", "ms", "pasps there, ms", "times"]
+        cells = [[one.name, _share(one.saved), one.what, _millis(one.latency), _there(one), _times(one)] for one in verdict.beside]
+        lines += ["", table("Beside PA-SPS that knows what comes, at what it saves", heads, cells)]
     return "\n".join(lines)
+
+
+def _times(judged: Judged) -> str:
+    return _NOTHING if judged.curve is None else f"{judged.curve / judged.latency:.2f}"
 
 
 def _there(judged: Judged) -> str:

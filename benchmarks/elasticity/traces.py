@@ -10,8 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
+from statistics import median
+
+from pasps.control.run_log import Sample
+from pasps.spouts.trace import Trace
 
 SMOOTHED_OVER = 5
 """Rows of the centred moving average."""
@@ -42,6 +47,7 @@ class Prepared:
     row_seconds: float
     factor: float
     counts: tuple[int, ...]
+    smoothed_over: int = SMOOTHED_OVER
 
     @property
     def seconds(self) -> float:
@@ -57,6 +63,11 @@ class Prepared:
     def peak_rate(self) -> float:
         """Events a second in the busiest row."""
         return max(self.counts) / self.row_seconds
+
+    @property
+    def first_due(self) -> float:
+        """When its first event is due, in seconds since it began."""
+        return Trace(self.counts, Fraction(self.row_seconds), Fraction(1)).times((0,))[0]
 
     @property
     def variation(self) -> float:
@@ -81,7 +92,7 @@ def prepare(name: str, values: Sequence[float], wish: Wish) -> Prepared:
     if peak <= 0:
         raise ValueError(f"trace {name!r} has no events in the {wish.rows} rows from {first} on; choose others with --first-row")
     factor = wish.peak_rate * wish.row_seconds / peak
-    return Prepared(name, first, wish.row_seconds, factor, whole([value * factor for value in stretch]))
+    return Prepared(name, first, wish.row_seconds, factor, whole([value * factor for value in stretch]), wish.smoothed_over)
 
 
 def smoothed(values: Sequence[float], rows: int) -> list[float]:
@@ -166,3 +177,15 @@ def write_trace(prepared: Prepared, path: Path) -> None:
         writer.writerow(["time", "count"])
         writer.writerows((f"{row * prepared.row_seconds:g}", count) for row, count in enumerate(prepared.counts))
     partial.replace(path)
+
+
+def in_the_trace(samples: Sequence[Sample], trace: Prepared) -> list[float]:
+    """When each sample of a run was taken, in seconds since its trace began.
+
+    Uptimes are no such time: how long a run takes from its start until its spout begins differs from run to run. What was due when
+    a sample was taken tells where in the trace that was, if something had become due since the sample before.
+    """
+    due_at = Trace(trace.counts, Fraction(trace.row_seconds), Fraction(1)).times
+    moving = [after for before, after in pairwise(samples) if before.due < after.due < trace.events]
+    began = median([sample.uptime - due_at((sample.due - 1,))[0] for sample in moving] or [samples[0].uptime])
+    return [sample.uptime - began for sample in samples]

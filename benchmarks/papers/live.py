@@ -162,8 +162,8 @@ def plan_of(run: Run, stretch: Scaled) -> RunPlan:
         run.policy,
         options,
         run.replicas if run.policy == "static" else stretch.at_start,
-        NARROW.file if run.pool <= NARROW.pool else None,
-        stretch.benchmark if run.benchmarked else {},
+        topology=NARROW.file if run.pool <= NARROW.pool else None,
+        benchmark=stretch.benchmark if run.benchmarked else {},
     )
 
 

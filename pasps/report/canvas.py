@@ -42,8 +42,10 @@ _MANY_TIMES = 200.0
 class Sheet:
     """One figure: panels below each other over the same time, with a title, what is shown in grey, and names beside the lines."""
 
-    def __init__(self, title: str, shows: str, heights: Sequence[float], begin: float, end: float, gap: float = 0.3) -> None:
-        """`heights` of the panels and the `gap` between them in inches; begin and end are the topology's uptime in seconds."""
+    def __init__(
+        self, title: str, shows: str, heights: Sequence[float], begin: float, end: float, gap: float = 0.3, since: str = "the start"
+    ) -> None:
+        """`heights` of the panels and the `gap` between them in inches; begin and end are seconds, `since` the topology's start or else."""
         begin = 0.0 if begin < 0.1 * end else begin
         height = _TOP + sum(heights) + gap * (len(heights) - 1) + _BOTTOM
         self._figure = Figure(figsize=(WIDTH, height), dpi=DOTS_PER_INCH, facecolor="white")
@@ -59,7 +61,7 @@ class Sheet:
             _dress(axes)
             axes.set_xlim(begin / self.per_unit, end / self.per_unit)
             axes.tick_params(labelbottom=axes is self.panels[-1])
-        self.panels[-1].set_xlabel(f"{self._unit} since the start", fontsize=10, color=QUIET, loc="left")
+        self.panels[-1].set_xlabel(f"{self._unit} since {since}", fontsize=10, color=QUIET, loc="left")
         self._figure.text(0.1 / WIDTH, 1 - 0.2 / height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
         self._figure.text(0.1 / WIDTH, 1 - 0.43 / height, shows, fontsize=10, color=QUIET, va="center", parse_math=False)
 

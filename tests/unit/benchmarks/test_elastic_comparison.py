@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import elastic
-from benchmarks.elasticity.artefacts import save
+from benchmarks.elasticity.artefacts import EQUAL, save
 from benchmarks.elasticity.comparison import Comparison, Turn, turns_of
 from benchmarks.elasticity.outcomes import Numbers, Result, write_result
 from benchmarks.elasticity.plans import RunPlan, Setup, chosen, run_plans
 from benchmarks.elasticity.result_table import result_table
 from benchmarks.elasticity.traces import Prepared
 from pasps.config import parse_option
+from pasps.control import run_log
+from pasps.control.run_log import BoltSample, Sample
 
 NUMBERS = Numbers(0.5, 0.02, 1.0, 1000, 0.1, 0.09, 0.2, 0.3, 0.1, None, 0, 0, 0, 10, 12, 900.0, 0.4)
 PREPARED = Prepared("wc", 7, 1.0, 2.0, (10, 20, 30))
@@ -25,18 +27,18 @@ def names(plans: list[RunPlan]) -> list[str]:
     return [plan.name for plan in plans]
 
 
-def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Numbers = NUMBERS) -> None:
-    place = comparison.place(turn)
+def leave(comparison: Comparison, turn: Turn, problem: str = "", numbers: Numbers = NUMBERS, minutes: tuple[float, ...] = ()) -> None:
+    place, plan = comparison.place(turn), turn.plan
     place.mkdir(parents=True)
-    parameters = comparison.parameters(turn.plan)
-    write_result(Result(turn.plan.name, turn.plan.policy, parameters, {}, "", 1.0, 0, None if problem else numbers, problem), place)
+    parameters = comparison.parameters(plan)
+    write_result(Result(plan.name, plan.policy, parameters, {}, "", 1.0, 0, None if problem else numbers, problem, minutes), place)
 
 
 def test_static_runs_come_first_and_ours_last() -> None:
     assert names(run_plans(Setup(), (0.6, 1.0))) == [
         *("static-8", "static-4", "static-1", "presps"),
-        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s"),
-        *("pasps-0.6", "pasps-1"),
+        *("pa-sps-basic", "pa-sps-lr", "pa-sps-fft", "pa-sps-ann", "pa-sps-rf", "presps@1s", "pa-sps-basic@1s", "pa-sps-clairvoyant@1s"),
+        *("pasps-0.6", "pasps-1", "pasps-latency-0.2", "pasps-latency-0.5"),
     ]
 
 
@@ -64,7 +66,9 @@ def test_the_peak_needs_the_whole_pool_and_no_tuple_times_out_for_waiting() -> N
 
 def test_runs_are_chosen_by_name_or_by_its_beginning() -> None:
     plans = run_plans(Setup(), (0.6, 1.0))
-    assert names(chosen(plans, ["presps", "pasps"])) == ["presps", "pasps-0.6", "pasps-1"]
+    assert names(chosen(plans, ["presps", "pasps-0.6", "pasps-1"])) == ["presps", "pasps-0.6", "pasps-1"]
+    assert names(chosen(plans, ["pasps-latency"])) == ["pasps-latency-0.2", "pasps-latency-0.5"]
+    assert len(chosen(plans, ["pasps"])) == 4
     assert chosen(plans, []) == plans
     with pytest.raises(ValueError, match="no run 'pas'; there are static-8"):
         chosen(plans, ["pas"])
@@ -117,6 +121,34 @@ def test_a_mean_of_several_has_its_interval_and_one_run_has_none(tmp_path: Path)
     assert "±" not in result_table("wc", [single])
 
 
+def test_who_keeps_a_latency_finds_the_utilisation_itself_and_is_told_nothing_else() -> None:
+    plan = run_plans(Setup(), (), (0.35,))[-1]
+    assert plan.options["pasps.policy.options.latency_target"] == "0.35"
+    assert "pasps.target.utilisation" not in plan.options
+
+
+def test_a_kept_latency_is_counted_in_minutes_in_which_the_whole_pools_of_the_same_round_keep_it(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path), run_plans(Setup(), (), (0.2,))
+    static, ours = plans[0], plans[-1]
+    leave(comparison, Turn(static, 0), minutes=(0.1, 0.3, 0.1))
+    leave(comparison, Turn(static, 1), minutes=(0.1, 0.1, float("nan")))
+    for round, minutes in enumerate(((0.1, 0.1, 0.21), (0.1, 0.19, 0.1), (9.0, 9.0, 9.0))):
+        leave(comparison, Turn(ours, round), minutes=minutes)
+    first, last = comparison.rows(plans, 3)
+    assert (first.kept, last.kept) == (None, (3, 4))  # there is no third round of the whole pools
+    assert "| 3 of 4 " in result_table("wc", [first, last])
+    assert "minutes" not in result_table("wc", [first])
+
+
+def test_nobody_can_tell_how_long_a_latency_was_kept_without_the_whole_pools_or_a_whole_minute(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path), run_plans(Setup(), (), (0.2,))
+    leave(comparison, Turn(plans[-1], 0), minutes=(0.1,))
+    assert comparison.rows(plans, 1)[0].kept is None
+    leave(comparison, Turn(plans[0], 0))
+    assert comparison.rows(plans, 1)[-1].kept is None
+    assert comparison.rows(plans[1:], 1)[-1].kept is None
+
+
 def test_a_command_has_the_trace_the_bound_and_a_place_for_the_ids(tmp_path: Path) -> None:
     plan = run_plans(Setup(), ())[0]
     words = Comparison(PREPARED, Setup(), tmp_path).command(Turn(plan, 0))
@@ -137,6 +169,19 @@ def test_what_is_kept_has_the_numbers_and_no_row_of_the_trace(tmp_path: Path) ->
     assert [run["name"] for run in table["runs"]] == ["static-8"]
     assert table["runs"][0]["numbers"]["p99"] == 0.3
     assert not any(str(count) in written[0].read_text() for count in (10_001, 20_002))
+
+
+def test_over_time_are_drawn_the_runs_that_are_named_or_those_that_save_nearly_the_same(tmp_path: Path) -> None:
+    comparison, plans = Comparison(PREPARED, Setup(), tmp_path / "wc"), run_plans(Setup(), (1.0,), ())
+    bolts = {"first": BoltSample(4, 0, 8, 0, 10, 0.2)}
+    samples = [Sample(float(second), 0.0, True, 1, 10 * second, 0, 0, 0, 0, 0, 0, bolts) for second in range(1, 6)]
+    for plan in plans:
+        leave(comparison, Turn(plan, 0))
+        (comparison.place(Turn(plan, 0)) / "run").mkdir()
+        (comparison.place(Turn(plan, 0)) / "run" / "metrics.jsonl").write_bytes(b"".join(run_log.written(one) + b"\n" for one in samples))
+    assert [path.name for path in save(comparison, plans, 1, [EQUAL], tmp_path / "kept")][-1] == "wc-replicas.png"
+    assert [path.name for path in save(comparison, plans, 1, ["static-8"], tmp_path / "kept")][-1] == "wc-replicas.png"
+    assert [path.name for path in save(comparison, plans, 1, ["storm"], tmp_path / "kept")][-1] == "wc-latency.png"
 
 
 def test_listing_says_what_is_left_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

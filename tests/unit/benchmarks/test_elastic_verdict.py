@@ -64,6 +64,24 @@ def test_without_both_sides_there_is_no_verdict(rows: list[Row]) -> None:
     assert verdict_text(verdict).startswith("No verdict")
 
 
+def test_who_finds_the_utilisation_itself_is_no_point_of_the_curve() -> None:
+    keeps = replace(row("pasps-latency-0.2", 0.3, 9.0), latency_target=0.2)
+    verdict = verdict_of([*OURS, keeps, row("presps", 0.3, 0.2)])
+    assert [one.curve for one in verdict.judged] == [pytest.approx(0.15)]
+    assert "pasps-latency-0.2" in verdict.runs
+
+
+def test_who_knows_what_comes_is_told_apart_by_mean_and_p99() -> None:
+    knows = replace(row("pa-sps-clairvoyant@1s", 0.3, 0.12, p99=0.6), policy="clairvoyant")
+    verdict = verdict_of([*OURS, knows, row("presps", 0.3, 0.2)])
+    assert verdict.reached is True
+    assert [(one.what, one.latency) for one in verdict.beside] == [("mean", 0.12), ("p99", 0.6)]
+    assert [one.curve for one in verdict.beside] == pytest.approx([0.15, 0.3])
+    text = verdict_text(verdict)
+    assert "| mean | 120 | 150             | 1.25  |" in text
+    assert "| p99  | 600 | 300             | 0.50  |" in text
+
+
 def test_the_verdict_says_which_point_and_why() -> None:
     text = verdict_text(verdict_of([*OURS, row("presps", 0.3, 0.2), row("pa-sps-ann", 0.6, 0.9)]))
     assert "| presps     | 30.0% | 200     | 150             | yes   |" in text

@@ -18,14 +18,11 @@ from benchmarks.fronts import (
     against_who_knows,
     arrivals_of,
     errors_of,
-    minutely,
-    minutes_kept,
     ratios,
     runs_of,
     saved_more,
 )
 from pasps.control.policies import policy_named
-from pasps.metrics import Histogram
 from pasps.report.decided import Ahead
 from pasps.simulation.arrivals import Arrivals
 from pasps.simulation.run import Order, simulate
@@ -75,17 +72,6 @@ def test_a_static_pool_is_short_where_more_comes_than_it_carries_and_idle_where_
     arrivals = Arrivals((30,) * 20 + (290,) * 20)  # one replica of each bolt, and six of each
     result = simulate(graph, arrivals, Order("static", benchmark=dict.fromkeys(("bolt1", "bolt2", "bolt3", "bolt4"), 0.02)))
     assert against_who_knows(graph, arrivals, result) == pytest.approx((20 * 2 / (20 * 7), 20 * 3 / (20 * 7)))
-
-
-def test_a_minute_has_its_own_p95_and_is_judged_where_whole_pools_would_keep_the_target() -> None:
-    histogram = Histogram()
-    seen = []
-    for second in range(1, 181):
-        histogram.add(0.1 if second <= 60 or second > 120 else 0.5, 100)
-        seen.append((float(second), dict(histogram.buckets)))
-    assert minutely(seen) == pytest.approx([0.1, 0.5, 0.1], rel=0.05)
-    assert minutes_kept([0.1, 0.5, 0.1], [0.1, 0.1, 0.1], 0.2) == (2, 3)
-    assert minutes_kept([0.1, 0.5, 0.1], [0.1, 0.3, 0.1], 0.2) == (2, 2)
 
 
 def test_a_line_is_judged_where_it_saves_as_much() -> None:
