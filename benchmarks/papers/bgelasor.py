@@ -5,6 +5,7 @@ What a replica can do in an epoch is not told; here ten replicas carry the highe
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -168,10 +169,11 @@ def known(inputs: Sequence[float], horizon: int) -> list[list[float]]:
 
 def _forecasts(lab: Laboratory, load: Load) -> list[list[float]]:
     """Of a trained model, for each epoch of the test part: of it and those after it, from what was known before. Kept."""
-    file = lab.cache / f"bgelasor-{load.name}-{_FORECASTS}.json"
+    training, validation, test = load.parts
+    plan = replace(USUAL, model=_FORECASTS, seed=1, shares=(float(training), float(validation), float(test)))
+    of = hashlib.sha256(repr((plan, load.step_seconds, load.rows)).encode()).hexdigest()[:16]
+    file = lab.cache / f"bgelasor-{load.name}-{_FORECASTS}-{of}.json"
     if not file.exists():
-        training, validation, test = load.parts
-        plan = replace(USUAL, model=_FORECASTS, seed=1, shares=(float(training), float(validation), float(test)))
         trained = train(load.rows, load.step_seconds, load.name, plan, lambda text: None)
         root, name = lab.cache / "artifacts", f"{_FORECASTS}-{load.name}"
         write(trained.manifest, trained.weights, root / name, overwrite=True)
