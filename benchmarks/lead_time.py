@@ -52,6 +52,8 @@ SHOWN = (NONE, NAIVE, AUTO, PRICED, CLAIRVOYANT)
 OTHERS = ("ses", "holt", "theta", "kalman", "ensemble", "ar", "gbm", "basic", "lr", "fft", "ann", "rf")
 WAITS = (0.03, 0.3)
 """Seconds of waiting in the mean at which saved capacity is compared."""
+LEAST_GAIN = 0.005
+"""Saved capacity, in the mean of the series: a part of less says nothing."""
 _EVENT_SECONDS = 0.1
 _POOL = 32
 _PEAK = 0.9 * _POOL / _EVENT_SECONDS
@@ -298,15 +300,19 @@ def _saved_table(found: Sequence[Found], wait: float) -> str:
 
 
 def gain(found: Sequence[Found], model: str, lead: float, wait: float) -> float | None:
-    """What of the clairvoyant's gain over `naive` a model keeps, over the series on which all three can be told."""
+    """What of the clairvoyant's gain over `naive` a model keeps, over the series on which all three can be told.
+
+    None: on none of them, or there is next to nothing to keep.
+    """
     ours = theirs = 0.0
+    told = 0
     for series in dict.fromkeys(one.series for one in found):
         runs = [one for one in found if one.series == series]
         saved = [saved_at(_of(runs, each, lead), wait) for each in (model, NAIVE, CLAIRVOYANT)]
         mine, base, best = saved
         if mine is not None and base is not None and best is not None:
-            ours, theirs = ours + mine - base, theirs + best - base
-    return ours / theirs if theirs > 0 else None
+            ours, theirs, told = ours + mine - base, theirs + best - base, told + 1
+    return ours / theirs if told and theirs / told >= LEAST_GAIN else None
 
 
 def _gains(found: Sequence[Found]) -> str:
