@@ -347,6 +347,12 @@ def report(found: Sequence[Found]) -> str:
     return "\n\n".join(parts)
 
 
+def _of_what(found: Sequence[Found]) -> str:
+    """The series of a table over several, and what a row of each was."""
+    series = {case.series: case.pressed for case in CASES if any(one.case == case.name for one in found)}
+    return "Series: " + "; ".join(f"{name}, a row was {pressed}" for name, pressed in series.items()) + "."
+
+
 def _lines(found: Sequence[Found]) -> list[str]:
     return list(dict.fromkeys(one.line for one in found))
 
@@ -380,7 +386,8 @@ def _means(title: str, found: Sequence[Found]) -> str:
             cells.append(f"{aim:g}: {saved:.1%}, {_millis(mean)}, {_millis(p99)}, {changes:,.0f}")
         done = min(one.processed for one in found if one.line == line)
         rows.append([line, "; ".join(cells), "all" if done >= 1 else f"{min(done, 0.9999):.2%}"])
-    head = f"{title}. At each target utilisation: saved, mean latency and p99 in ms, changes."
+    several = len({one.case for one in found}) > 1
+    head = f"{title}. At each target utilisation: saved, mean latency and p99 in ms, changes.{f' {_of_what(found)}' if several else ''}"
     return f"{head}\n\n{markdown(['policy, forecast, how often', 'target: saved, mean, p99, changes', 'processed'], rows)}"
 
 
@@ -432,7 +439,7 @@ def _at_equal(title: str, found: Sequence[Found]) -> str:
             cells.append(f"{math.exp(fmean(map(math.log, slower))):.2f} ({len(slower)})" if slower else "-")
             cells.append(f"{100 * fmean(more):+.1f} ({len(more)})" if more else "-")
         rows.append([line, *cells])
-    head = f"{title}, over its {count} points; in brackets the points of it at which that can be told."
+    head = f"{title}, over its {count} points; in brackets the points of it at which that can be told. {_of_what(found)}"
     columns = [
         "line",
         "mean at equal savings, times",
@@ -451,19 +458,24 @@ def _kept(found: Sequence[Found]) -> str:
         saved, mean = fmean(one.saved for one in own), fmean(one.mean for one in own)
         rows.append([line, f"{kept} of {minutes}", f"{kept / minutes:.0%}" if minutes else "-", f"{saved:.1%}", _millis(mean)])
     head = "Minutes in which p95 was within `latency_target`, over all cases, of those in which it is when the whole pools work."
+    head += f" {_of_what([one for one in found if one.kept])}"
     return f"{head}\n\n{markdown(['line', 'minutes', 'share', 'saved', 'mean ms'], rows)}"
 
 
 def _errors(title: str, found: Sequence[Found]) -> str:
     rows = []
     for line in _lines(found):
-        own = [one for one in found if one.line == line and one.aim in (1.0, 4.0)]
-        if not own:
+        aims = {one.aim for one in found if one.line == line}
+        # what is forecast does not depend on the target; of those without 1 the nearest below, which is said
+        aim = next((each for each in (1.0, 0.9, 4.0) if each in aims), None)
+        if aim is None:
             continue
+        own = [one for one in found if one.line == line and one.aim == aim]
         cells = [[one.wape for one in own], [one.mase for one in own]]
         told = ["-" if None in values else f"{fmean(value for value in values if value is not None):.2f}" for values in cells]
-        rows.append([line, *told, f"{fmean(one.short for one in own):.1%}", f"{fmean(one.idle for one in own):.1%}"])
-    return f"{title}, at a target of 1.\n\n{markdown(['line', 'WAPE', 'MASE', 'replicas short', 'replicas idle'], rows)}"
+        name = line if aim != 0.9 else f"{line}, at 0.9"
+        rows.append([name, *told, f"{fmean(one.short for one in own):.1%}", f"{fmean(one.idle for one in own):.1%}"])
+    return f"{title}, at a target of 1. {_of_what(found)}\n\n{markdown(['line', 'WAPE', 'MASE', 'replicas short', 'replicas idle'], rows)}"
 
 
 def _millis(seconds: float) -> str:
@@ -471,7 +483,9 @@ def _millis(seconds: float) -> str:
 
 
 _SHOWN = {
+    "presps none, 0.25 s": ("#b5a642", "PRESPS, four times a second"),
     "presps none, 1 s": ("#e69f00", "PRESPS, each second"),
+    "pa-sps basic, 0.25 s": ("#cc79a7", "PA-SPS, four times a second"),
     "pa-sps basic, 5 s": ("#f4a582", "PA-SPS, each 5 s"),
     "pa-sps basic, 1 s": ("#d55e00", "PA-SPS, each second"),
     REFERENCE: ("#000000", "PA-SPS that knows what comes, each second"),
