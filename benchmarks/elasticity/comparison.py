@@ -40,7 +40,7 @@ class Turn:
     @property
     def name(self) -> str:
         """For people, and for its directory."""
-        return self.plan.name if self.round == 0 else f"{self.plan.name}.{self.round + 1}"
+        return self.plan.name if self.round == 0 else f"{self.plan.name}-round-{self.round + 1}"
 
 
 def turns_of(plans: Sequence[RunPlan], repeats: int) -> list[Turn]:

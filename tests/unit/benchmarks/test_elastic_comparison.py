@@ -76,7 +76,12 @@ def test_runs_are_chosen_by_name_or_by_its_beginning() -> None:
 
 def test_rounds_are_interleaved() -> None:
     plans = run_plans(Setup(), ())[:2]
-    assert [turn.name for turn in turns_of(plans, 2)] == ["static-8", "static-4", "static-8.2", "static-4.2"]
+    assert [turn.name for turn in turns_of(plans, 2)] == ["static-8", "static-4", "static-8-round-2", "static-4-round-2"]
+
+
+def test_no_two_turns_have_one_directory() -> None:
+    names = [turn.name for turn in turns_of(run_plans(Setup(), (0.9, 1.0, 1.1, 1.3)), 5)]  # a third round of 1 is not the first of 1.3
+    assert len(set(names)) == len(names)
 
 
 def test_a_run_is_skipped_while_nothing_that_it_depends_on_changed(tmp_path: Path) -> None:
