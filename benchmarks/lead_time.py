@@ -324,10 +324,15 @@ def _gains(found: Sequence[Found]) -> str:
         cells = []
         for lead in leads:
             kept = [gain(found, model, lead, wait) for wait in WAITS]
-            cells.append(", ".join("-" if one is None else f"{one:.0%}" for one in kept) if _of(found, model, lead) else "")
+            cells.append(", ".join(map(_part_of, kept)) if _of(found, model, lead) else "")
         rows.append([f"`{model}`", *cells])
     head = f"What is kept of the clairvoyant's gain over `{NAIVE}`, at a mean wait of {' and of '.join(f'{wait:g} s' for wait in WAITS)}:"
     return f"{head}\n\n{markdown(['forecast', *(f'{lead:g} s' for lead in leads)], rows)}"
+
+
+def _part_of(kept: float | None) -> str:
+    """Of who loses more than there is to gain it says nothing how much more."""
+    return "-" if kept is None else "< -100%" if kept < -1.0 else f"{kept:.0%}"
 
 
 def draw(found: Sequence[Found], file: Path) -> None:
