@@ -49,11 +49,7 @@ class LiveTable:
 
 
 TABLES: Mapping[str, LiveTable] = {
-    **{
-        f"pa-sps-table-{each.table}": LiveTable(each.trace, each.over, each.rows, model_runs(each, 0))
-        for each in DATASETS
-        if each.trace in ("sbac", "twitter-raw")
-    },
+    **{f"pa-sps-table-{each.table}": LiveTable(each.trace, each.over, each.rows, model_runs(each, 0)) for each in DATASETS},
     "pa-sps-table-3": LiveTable("sbac", OVER, STORM, storm_runs(0)),
     "pa-sps-table-4": LiveTable("sbac", OVER, OTHERS, other_runs(0)),
     "presps-table-3": LiveTable("sbac", OVER, presps.PRINTED, presps.runs(0)),
