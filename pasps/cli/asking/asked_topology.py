@@ -74,6 +74,7 @@ def ask(topology: AskedTopology, verb: Verb[_R]) -> _R:
 # ---- of this machine
 
 _WAIT_SECONDS, _MOST_WAITS = 0.05, 100
+_LOOK_SECONDS = 0.25
 
 
 class LocalTopology:
@@ -134,14 +135,24 @@ class LocalTopology:
         self.close()
 
     async def _called(self, verb: str, arguments: Mapping[str, Any], seconds: float | None) -> Any:
-        async with asyncio.timeout(seconds):
-            await asyncio.sleep(0)  # without any time nothing is begun
-            if self._client is None:
-                self._client = await ControlClient.to_run(self.known.record.socket, self._whose())
-            return await self._client.call(verb, arguments)
+        looking = asyncio.create_task(_look())
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.sleep(0)  # without any time nothing is begun
+                if self._client is None:
+                    self._client = await ControlClient.to_run(self.known.record.socket, self._whose())
+                return await self._client.call(verb, arguments)
+        finally:
+            looking.cancel()
 
     def _whose(self) -> str:
         return f"topology {self.name!r} (process {self.known.record.pid})"
+
+
+async def _look() -> None:
+    """Wakes the loop up now and then: a Ctrl-C that comes just before it begins to wait does not, and is seen when it looks next."""
+    while True:  # noqa: ASYNC110 - there is nothing to wait for but time
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def how_it_ended(run: KnownRun) -> str:

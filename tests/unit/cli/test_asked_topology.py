@@ -105,12 +105,13 @@ def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
 
 def test_ctrl_c_ends_the_wait_for_an_answer() -> None:
     with listening_at() as (path, listening):
+        # to a thread that does not wait: as one that comes just before the loop begins to, it does not wake the loop up
 
         def interrupt() -> None:
             connection, _ = listening.accept()
             with connection:
                 connection.recv(1 << 10)
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
                 assert connection.recv(1) == b"", "its connection ends with it"
 
         with ThreadPoolExecutor(1) as pool, LocalTopology(known_run(socket=path)) as client:
