@@ -103,6 +103,15 @@ def test_a_socket_that_is_not_there_means_that_it_ended() -> None:
         LocalTopology(known_run()).call("status")
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGINT as Python has it: who starts the tests in the background of a shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_ends_the_wait_for_an_answer() -> None:
     with listening_at() as (path, listening):
         # to a thread that does not wait: as one that comes just before the loop begins to, it does not wake the loop up
